@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { access, constants, mkdir, realpath } from "node:fs/promises";
+import { access, constants, realpath } from "node:fs/promises";
 import { homedir, userInfo } from "node:os";
 import path from "node:path";
 
@@ -8,22 +8,7 @@ import { timeoutSignal } from "../platform/time/timeout-signal.ts";
 import type { ExecutorName } from "./config.ts";
 import type { Job } from "./job.ts";
 import { type Command, runMark, runToEnd } from "./processes.ts";
-import type { SeenPlace } from "./variables.ts";
-
-/** Directories of one job on this machine, all of them below one that is removed at its end. */
-export type Workplace = Readonly<{
-  /** Holds all others. */
-  root: string;
-  builds: string;
-  project: string;
-  temporary: string;
-  home: string;
-  scripts: string;
-  /** Where the job finds them. */
-  seen: SeenPlace;
-  /** The value of the variable that marks processes of the job. */
-  mark: string;
-}>;
+import { seenBuilds, type Workplace } from "./workplace.ts";
 
 export type Executor = Readonly<{
   name: ExecutorName;
@@ -36,30 +21,6 @@ export type Executor = Readonly<{
   /** Ends what a killed command leaves behind. */
   clean: (place: Pick<Workplace, "mark">) => Promise<void>;
 }>;
-
-const seenBuilds = "/builds";
-
-/** Makes the directories of a job. */
-export async function workplaceOf(
-  executor: ExecutorName,
-  { root, job, mark }: Readonly<{ root: string; job: Job; mark: string }>,
-): Promise<Workplace> {
-  const builds = path.join(root, "builds");
-  const name =
-    job.job_info.project_name.replaceAll(/[^\w.-]/g, "-").replace(/^[.-]+/, "") || "project";
-  const within = (base: string): SeenPlace => ({
-    builds: base,
-    project: `${base}/${name}`,
-    temporary: `${base}/${name}.tmp`,
-    home: `${base}/${name}.home`,
-    scripts: `${base}.scripts`,
-  });
-  const here = within(builds);
-  for (const each of [builds, here.project, here.temporary, here.home, here.scripts]) {
-    await mkdir(each, { recursive: true, mode: 0o700 });
-  }
-  return { root, ...here, mark, seen: executor === "shell" ? here : within(seenBuilds) };
-}
 
 /**
  * @param readable further directories that jobs in a sandbox see
@@ -196,7 +157,7 @@ async function bubblewrap(
       args: [
         ...["--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts"],
         ...["--unshare-cgroup-try", "--disable-userns", "--cap-drop", "ALL"],
-        ...["--die-with-parent", "--new-session", "--hostname", "agent"],
+        ...["--die-with-parent", "--new-session", "--hostname", "agent", "--info-fd", "3"],
         ...["--uid", String(user), "--gid", String(user)],
         ...binds.flatMap((each) => ["--ro-bind-try", each, each]),
         ...covers,
@@ -210,6 +171,7 @@ async function bubblewrap(
         ...{ PATH: pathDefault, LANG: "C.UTF-8", HOME: seen.home, SHELL: "/bin/bash" },
         ...{ USER: "job", LOGNAME: "job", [runMark]: mark },
       },
+      hasInfo: true,
     }),
     clean: async () => undefined,
   };

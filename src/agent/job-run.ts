@@ -5,14 +5,16 @@ import { timeoutSignal } from "../platform/time/timeout-signal.ts";
 import { downloadArtifacts, type Transfer, uploadArtifact } from "./artifacts.ts";
 import { type Caches, openCaches } from "./cache.ts";
 import { type Client, waitedForService } from "./client.ts";
-import { type Executor, shell, type Workplace } from "./executor.ts";
+import { type Executor, shell } from "./executor.ts";
 import { type Job, JobFailure } from "./job.ts";
+import { attemptsOf, isFalse, isTrue, timeoutMsOf } from "./job-settings.ts";
 import type { LogFile } from "./log-file.ts";
 import { runToEnd } from "./processes.ts";
 import { scriptOf } from "./script.ts";
 import { sourcesOf } from "./sources.ts";
 import type { JobEnd } from "./trace-upload.ts";
 import type { JobEnvironment } from "./variables.ts";
+import type { Workplace } from "./workplace.ts";
 
 /** What a run is carried out with. */
 export type Run = Readonly<{
@@ -21,6 +23,8 @@ export type Run = Readonly<{
   executor: Executor;
   place: Workplace;
   environment: JobEnvironment;
+  /** Why the job cannot run at all. */
+  refused?: JobFailure;
   log: LogFile;
   /** Of all projects. */
   cacheDirectory: string;
@@ -37,23 +41,26 @@ const untrackedBytesMax = 16 * 1024 ** 2;
 /** Carries out all stages of a job. What goes wrong is in its log. */
 export async function carryOut(run: Run): Promise<JobEnd> {
   const caches = openCaches(run.cacheDirectory, run.job.job_info.project_id);
-  let end = await attempt(run, async () => {
+  const ready = await attempt(run, async () => {
     await prepare(run);
     await sources(run);
     await restoreCaches(run, caches);
-    if (run.job.dependencies.some(({ artifacts_file: file }) => file?.filename)) {
-      await run.log.section("download_artifacts", "Downloading artifacts", () =>
-        downloadArtifacts(transferOf(run, run.script)),
-      );
-    }
-    await steps(run);
+    await download(run);
   });
-  await afterScript(run, end);
+  const end = ready.state === "success" ? await userScripts(run) : ready;
   if (run.over.aborted) return end;
   await storeCaches(run, caches, end);
   const uploaded = await attempt(run, () => upload(run, end));
-  if (end.state === "success") end = uploaded;
-  return end;
+  return end.state === "success" ? uploaded : end;
+}
+
+/** As in gitlab-runner, after_script runs once the script has begun, unless the time of the job is over. */
+async function userScripts(run: Run): Promise<JobEnd> {
+  const end = await attempt(run, () => steps(run));
+  const isTimeout = end.state === "failed" && end.reason === "job_execution_timeout";
+  if (run.over.aborted || (isTimeout && run.script.aborted)) return end;
+  const after = await attempt(run, () => afterScript(run, end));
+  return end.state === "success" ? after : end;
 }
 
 /** Turns what was thrown into how the job ends, and writes it into the log. */
@@ -75,8 +82,10 @@ function unexpected(error: unknown): JobFailure {
   return new JobFailure("runner_system_failure", message);
 }
 
-async function prepare({ log, executor, place, environment, job }: Run): Promise<void> {
+async function prepare(run: Run): Promise<void> {
+  const { log, executor, place, environment, job, refused } = run;
   log.title(`with ledgerforge agent, executor ${executor.name}`);
+  if (refused !== undefined) throw refused;
   if (executor.name !== "docker" && job.image) {
     log.warn(`The executor ${executor.name} has no images: ${job.image.name} is ignored.`);
   }
@@ -98,9 +107,8 @@ async function sources(run: Run): Promise<void> {
     } else if (before !== undefined) await script(run, { lines: before.script, shown: true });
     const found = sourcesOf(job, environment, { onMachine });
     if (found === undefined) return log.write("Skipping Git repository setup\n");
-    const attempts = Number(environment.values.get("GET_SOURCES_ATTEMPTS") ?? 1);
     const more = { variables: found.variables, onMachine };
-    let left = Math.min(10, Math.max(1, attempts || 1));
+    let left = attemptsOf(environment.values, "GET_SOURCES_ATTEMPTS");
     for (let awaited = 0; ; ) {
       try {
         return await script(run, { lines: found.lines, shown: false, ...more });
@@ -117,29 +125,72 @@ async function sources(run: Run): Promise<void> {
   });
 }
 
+async function download(run: Run): Promise<void> {
+  const { job, log, environment } = run;
+  if (!job.dependencies.some(({ artifacts_file: file }) => file?.filename)) return;
+  await log.section("download_artifacts", "Downloading artifacts", async () => {
+    let left = attemptsOf(environment.values, "ARTIFACT_DOWNLOAD_ATTEMPTS");
+    for (;;) {
+      try {
+        return await downloadArtifacts(transferOf(run, run.script));
+      } catch (error) {
+        left -= 1;
+        if (left < 1 || run.script.aborted) throw error;
+        log.warn(`Downloading artifacts failed; it is tried again: ${messageOf(error)}`);
+      }
+    }
+  });
+}
+
 async function steps(run: Run): Promise<void> {
-  for (const { name, script: lines } of run.job.steps) {
-    if (name === "after_script" || lines.length === 0) continue;
-    const title = name === "script" ? "Executing the script of the job" : `Executing ${name}`;
-    await run.log.section("step_script", title, () => script(run, { lines, shown: true }));
+  const { job, log, environment } = run;
+  const limitMs = timeoutMsOf(environment.values, "RUNNER_SCRIPT_TIMEOUT");
+  await limited({ limitMs, signal: run.script, what: "The script" }, async (signal) => {
+    for (const { name, script: lines } of job.steps) {
+      if (name === "after_script" || lines.length === 0) continue;
+      const title = name === "script" ? "Executing the script of the job" : `Executing ${name}`;
+      await log.section("step_script", title, () => script(run, { lines, shown: true, signal }));
+    }
+  });
+}
+
+type Limit = Readonly<{ limitMs: number | undefined; signal: AbortSignal; what: string }>;
+
+/** @throws JobFailure when the time is over */
+async function limited(
+  { limitMs, signal, what }: Limit,
+  work: (signal: AbortSignal) => Promise<void>,
+): Promise<void> {
+  if (limitMs === undefined) return work(signal);
+  const limit = timeoutSignal(limitMs);
+  try {
+    await work(AbortSignal.any([signal, limit]));
+  } catch (error) {
+    if (signal.aborted || !limit.aborted) throw error;
+    const message = `${what} took longer than ${limitMs / 1_000} seconds.`;
+    throw new JobFailure("job_execution_timeout", message);
   }
 }
 
-/** What it ends with does not matter to the job. */
+/** What it ends with does not matter to the job, unless `AFTER_SCRIPT_IGNORE_ERRORS` is false. */
 async function afterScript(run: Run, end: JobEnd): Promise<void> {
-  const step = run.job.steps.find(({ name }) => name === "after_script");
-  const isTimeout = end.state === "failed" && end.reason === "job_execution_timeout";
-  if (step === undefined || step.script.length === 0 || isTimeout || run.over.aborted) return;
+  const { job, log, over, environment } = run;
+  const step = job.steps.find(({ name }) => name === "after_script");
+  if (step === undefined || step.script.length === 0) return;
   const isCanceled = end.state === "failed" && end.reason === "job_canceled";
   const status = isCanceled ? "canceled" : end.state;
   const variables = new Map([["CI_JOB_STATUS", status]]);
-  const signal = AbortSignal.any([run.over, timeoutSignal(afterScriptMs)]);
+  const limitMs = timeoutMsOf(environment.values, "RUNNER_AFTER_SCRIPT_TIMEOUT") ?? afterScriptMs;
   try {
-    await run.log.section("after_script", "Running after_script", () =>
-      script(run, { lines: step.script, shown: true, variables, signal }),
+    await log.section("after_script", "Running after_script", () =>
+      limited({ limitMs, signal: over, what: "The after_script" }, (signal) =>
+        script(run, { lines: step.script, shown: true, variables, signal }),
+      ),
     );
-  } catch {
-    if (!run.over.aborted) run.log.warn("after_script failed, but the job goes on as it was.");
+  } catch (error) {
+    if (over.aborted) return;
+    if (isFalse(environment.values.get("AFTER_SCRIPT_IGNORE_ERRORS"))) throw error;
+    log.warn("after_script failed, but the job goes on as it was.");
   }
 }
 
@@ -155,7 +206,7 @@ type Script = Readonly<{
 
 /** @throws JobFailure */
 async function script(run: Run, options: Script): Promise<void> {
-  const { place, executor, environment, log, job } = run;
+  const { place, executor, environment, log, job, over } = run;
   const { lines, shown, variables, signal = run.script, onMachine = false } = options;
   const seen = onMachine ? place : place.seen;
   const name = `${randomUUID()}.sh`;
@@ -164,14 +215,15 @@ async function script(run: Run, options: Script): Promise<void> {
     directory: seen.project,
     lines,
     shown,
+    traced: shown && isTrue(environment.values.get("CI_DEBUG_TRACE")),
   });
   await writeFile(path.join(place.scripts, name), text, { mode: 0o600, flag: "wx" });
   const by = onMachine ? shell : executor;
   const command = by.command(place, job.image, `${seen.scripts}/${name}`);
-  const both = AbortSignal.any([signal, run.over]);
+  const both = AbortSignal.any([signal, over]);
   both.throwIfAborted();
   const onOutput = options.onOutput ?? ((data: Buffer) => log.write(data));
-  const ended = await runToEnd(command, { onOutput, signal: both });
+  const ended = await runToEnd(command, { onOutput, signal: both, over });
   await executor.clean(place);
   both.throwIfAborted();
   if (ended.code === 0) return;

@@ -87,6 +87,7 @@ export type FailureReason =
   | "runner_system_failure"
   | "job_execution_timeout"
   | "image_pull_failure"
+  | "runner_configuration_error"
   | "runner_interrupted"
   | "job_canceled";
 

@@ -1,7 +1,10 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readdir, readFile } from "node:fs/promises";
+import type { Readable } from "node:stream";
+import { text } from "node:stream/consumers";
 import { setTimeout as delay } from "node:timers/promises";
+import { z } from "zod";
 
 /** Every process of a job has this variable, also those that left its process group. */
 export const runMark = "LEDGERFORGE_AGENT_RUN";
@@ -11,17 +14,22 @@ export type Command = Readonly<{
   args: readonly string[];
   cwd: string;
   env: Readonly<Record<string, string>>;
+  /** The program is bubblewrap with `--info-fd 3`: its script is in another process group than its own. */
+  hasInfo?: true;
 }>;
 
 export type Ended = Readonly<{ code: number | null; signal: NodeJS.Signals | null }>;
 
 type Options = Readonly<{
   onOutput: (data: Buffer) => void;
-  /** The whole process group is killed when it aborts. */
+  /** When it aborts, the script may clean up, for 30 s; then all its processes are killed. */
   signal: AbortSignal;
+  /** Reduces that time to two seconds. */
+  over?: AbortSignal;
 }>;
 
-const graceMs = 2_000;
+const graceMs = 30_000;
+const graceMsWhenOver = 2_000;
 const drainMs = 2_000;
 
 /**
@@ -29,23 +37,27 @@ const drainMs = 2_000;
  *
  * @throws Error when it cannot be started
  */
-export async function runToEnd(command: Command, { onOutput, signal }: Options): Promise<Ended> {
+export async function runToEnd(command: Command, options: Options): Promise<Ended> {
   const { program, args, cwd, env } = command;
+  const { onOutput, signal, over } = options;
   const child = spawn(program, [...args], {
     cwd,
     env,
-    stdio: ["ignore", "pipe", "pipe"],
+    stdio: ["ignore", "pipe", "pipe", ...(command.hasInfo ? ["pipe" as const] : [])],
     detached: true,
   });
-  child.stdout.on("data", onOutput);
-  child.stderr.on("data", onOutput);
+  // Pipes, as `stdio` says.
+  const [, stdout, stderr, info] = child.stdio as unknown as readonly Readable[];
+  stdout?.on("data", onOutput);
+  stderr?.on("data", onOutput);
   const closed = once(child, "close").catch(() => undefined);
   const exited = once(child, "exit") as Promise<[number | null, NodeJS.Signals | null]>;
   const { pid } = child;
+  const inner = info === undefined ? undefined : innerGroup(info);
   const mark = env[runMark];
   let ending: Promise<void> | undefined;
   const onAbort = (): void => {
-    if (pid !== undefined) ending = endGroup(pid, exited);
+    if (pid !== undefined) ending ??= endGroup(pid, { inner, exited, over });
   };
   signal.addEventListener("abort", onAbort);
   if (signal.aborted) onAbort();
@@ -59,17 +71,43 @@ export async function runToEnd(command: Command, { onOutput, signal }: Options):
     if (mark !== undefined) await killMarked(mark);
     // A process that could not be found may hold the pipes open.
     await Promise.race([closed, delay(drainMs, undefined, { ref: false })]);
-    child.stdout.destroy();
-    child.stderr.destroy();
+    for (const each of [stdout, stderr, info]) each?.destroy();
   }
 }
 
-async function endGroup(pid: number, exited: Promise<unknown>): Promise<void> {
-  killGroup(pid, "SIGTERM");
-  const over = new AbortController();
-  const grace = delay(graceMs, undefined, { signal: over.signal }).catch(() => undefined);
-  await Promise.race([exited.catch(() => undefined), grace]);
-  over.abort();
+const Info = z.object({ "child-pid": z.int().positive() });
+
+/**
+ * The group of the script in a sandbox. A signal to bubblewrap would end bubblewrap alone, with which the kernel
+ * kills the script; the first process of the sandbox's namespace is in the script's group, and ignores the signal.
+ */
+async function innerGroup(info: Readable): Promise<number | undefined> {
+  try {
+    return Info.parse(JSON.parse(await text(info)))["child-pid"];
+  } catch {
+    // It ended before it had made the sandbox.
+    return undefined;
+  }
+}
+
+type Ending = Readonly<{
+  inner: Promise<number | undefined> | undefined;
+  exited: Promise<unknown>;
+  over: AbortSignal | undefined;
+}>;
+
+async function endGroup(pid: number, { inner, exited, over }: Ending): Promise<void> {
+  const gone = new AbortController();
+  const onExit = (): void => gone.abort();
+  exited.then(onExit, onExit);
+  const pause = (ms: number, ...more: readonly AbortSignal[]): Promise<void> =>
+    delay(ms, undefined, { signal: AbortSignal.any([gone.signal, ...more]) }).catch(
+      () => undefined,
+    );
+  const group = await Promise.race([inner, pause(graceMsWhenOver).then(() => undefined)]);
+  if (!gone.signal.aborted) killGroup(group ?? pid, "SIGTERM");
+  await pause(graceMs, ...(over === undefined ? [] : [over]));
+  if (over?.aborted === true) await pause(graceMsWhenOver);
   killGroup(pid, "SIGKILL");
 }
 

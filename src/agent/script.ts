@@ -8,13 +8,15 @@ type Script = Readonly<{
   lines: readonly string[];
   /** Whether every line is printed before it is run. */
   shown: boolean;
+  /** Whether the shell prints what it runs, with the values of variables. */
+  traced?: boolean;
 }>;
 
 /**
  * A script that ends at the first line which fails, with its exit code. Shells without `pipefail` go on
  * without it.
  */
-export function scriptOf({ variables, directory, lines, shown }: Script): string {
+export function scriptOf({ variables, directory, lines, shown, traced }: Script): string {
   const exported = [...variables].map(([key, value]) => `export ${key}=${quoted(value)}`);
   const run = lines.flatMap((line) => (shown ? [echoOf(line), line] : [line]));
   return [
@@ -23,6 +25,7 @@ export function scriptOf({ variables, directory, lines, shown }: Script): string
     "umask 022",
     ...exported,
     `cd -- ${quoted(directory)}`,
+    ...(traced === true ? ["set -x"] : []),
     ...run,
     "",
   ].join("\n");

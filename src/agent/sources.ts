@@ -1,4 +1,5 @@
 import type { Job } from "./job.ts";
+import { flagsOf, isFalse, isTrue } from "./job-settings.ts";
 import { quoted } from "./script.ts";
 import type { JobEnvironment } from "./variables.ts";
 
@@ -20,9 +21,9 @@ const machineVariables = [
 ] as const;
 
 /**
- * How the files of the commit get into the project's directory, which is empty. `GIT_STRATEGY`,
- * `GIT_CHECKOUT`, `GIT_SUBMODULE_STRATEGY`, `GIT_LFS_SKIP_SMUDGE` and `GIT_FETCH_EXTRA_FLAGS` mean what they mean
- * to gitlab-runner.
+ * How the files of the commit get into the project's directory, which is empty: `GIT_STRATEGY` has two outcomes,
+ * and nothing is to be cleaned. `GIT_CHECKOUT`, `GIT_FETCH_EXTRA_FLAGS`, `GIT_LFS_SKIP_SMUDGE` and
+ * `GIT_SUBMODULE_*` mean what they mean to gitlab-runner.
  *
  * @param onMachine whether git runs outside of where the job is: then without extra flags, submodules and
  *   Git LFS, all of which can run programs that the job or the repository names
@@ -36,17 +37,15 @@ export function sourcesOf(
   if (strategy === "none" || strategy === "empty") return undefined;
   const { git_info: git } = job;
   const { clean, header } = credentials(git.repo_url);
-  const depth = git.depth > 0 ? ["--depth", String(git.depth)] : [];
-  const flags = ["--no-recurse-submodules", "--prune", "--quiet", ...depth];
-  const extra = onMachine ? "" : (values.get("GIT_FETCH_EXTRA_FLAGS") ?? "");
-  const more = extra.split(/\s+/).filter(Boolean);
-  const words = (all: readonly string[]): string => all.map(quoted).join(" ");
+  const extra = onMachine ? undefined : flagsOf(values, "GIT_FETCH_EXTRA_FLAGS");
+  const flags = ["--no-recurse-submodules", ...depthFlags(git.depth)];
+  const more = extra ?? ["--prune", "--quiet"];
   const program = onMachine ? `git ${words(machineOptions)}` : "git";
   const fetch = `${program} fetch ${words([...flags, ...more])} -- origin ${words(git.refspecs)}`;
   const checkout = [
     say(`Checking out ${git.sha.slice(0, 8)} as detached HEAD (ref is ${git.ref})...`),
     `${program} checkout --force --quiet --detach ${quoted(git.sha)}`,
-    ...(onMachine ? [] : inJob(values)),
+    ...(onMachine ? [] : inJob(values, git.depth)),
   ];
   return {
     lines: [
@@ -56,31 +55,75 @@ export function sourcesOf(
       `${program} config remote.origin.fetch '+refs/heads/*:refs/remotes/origin/*'`,
       say(`Fetching changes${git.depth > 0 ? ` with depth ${git.depth}` : ""}...`),
       fetch,
-      ...(values.get("GIT_CHECKOUT") === "false" ? [] : checkout),
+      ...(isFalse(values.get("GIT_CHECKOUT")) ? [] : checkout),
     ],
     variables: new Map([
       ...(onMachine ? machineVariables : []),
       ["GIT_TERMINAL_PROMPT", "0"],
-      ["GIT_CONFIG_COUNT", "1"],
-      // For this repository alone: to any other one the token is no proof, and it would be refused.
-      ["GIT_CONFIG_KEY_0", `http.${clean}.extraHeader`],
-      ["GIT_CONFIG_VALUE_0", header],
+      ...configuration([
+        // For this repository alone: to any other one the token is no proof, and it would be refused.
+        [`http.${clean}.extraHeader`, header],
+        ...(isTrue(values.get("GIT_SUBMODULE_FORCE_HTTPS")) ? httpForSsh(clean, values) : []),
+      ]),
     ]),
   };
 }
 
+const words = (all: readonly string[]): string => all.map(quoted).join(" ");
 const say = (text: string): string => `printf '%s\\n' ${quoted(text)}`;
+const depthFlags = (depth: number): readonly string[] =>
+  depth > 0 ? ["--depth", String(depth)] : [];
 
-function inJob(values: JobEnvironment["values"]): readonly string[] {
+type Entry = readonly [key: string, value: string];
+
+/** As git reads it from the environment; no file holds it. */
+function configuration(entries: readonly Entry[]): readonly Entry[] {
+  const variables = entries.flatMap(([key, value], index): Entry[] => [
+    [`GIT_CONFIG_KEY_${index}`, key],
+    [`GIT_CONFIG_VALUE_${index}`, value],
+  ]);
+  return [["GIT_CONFIG_COUNT", String(entries.length)], ...variables];
+}
+
+/** Fetches submodules of this service that are named by an SSH address by HTTP. */
+function httpForSsh(clean: string, values: JobEnvironment["values"]): readonly Entry[] {
+  const end = `${values.get("CI_PROJECT_PATH")}.git`;
+  if (!clean.endsWith(`/${end}`)) return [];
+  const key = `url.${clean.slice(0, -end.length)}.insteadOf`;
+  const host = values.get("CI_SERVER_SHELL_SSH_HOST") ?? new URL(clean).hostname;
+  const port = values.get("CI_SERVER_SHELL_SSH_PORT") ?? "22";
+  const ports = port === "22" ? ["", ":22"] : [`:${port}`];
+  return [[key, `git@${host}:`], ...ports.map((each): Entry => [key, `ssh://git@${host}${each}/`])];
+}
+
+function inJob(values: JobEnvironment["values"], depth: number): readonly string[] {
   const strategy = values.get("GIT_SUBMODULE_STRATEGY") ?? "none";
   const all = strategy === "recursive" ? " --recursive" : "";
   const hasSubmodules = strategy === "normal" || strategy === "recursive";
-  const submodules = [
-    `git submodule --quiet sync${all}`,
-    `git submodule update --init${all}`,
+  return [
+    ...(hasSubmodules ? submodules(values, { all, depth }) : []),
+    forLargeFiles(values, largeFiles),
+  ];
+}
+
+function submodules(
+  values: JobEnvironment["values"],
+  { all, depth }: Readonly<{ all: string; depth: number }>,
+): readonly string[] {
+  const own = Number(values.get("GIT_SUBMODULE_DEPTH") || depth);
+  const flags = depthFlags(Number.isSafeInteger(own) ? own : depth);
+  const more = flagsOf(values, "GIT_SUBMODULE_UPDATE_FLAGS") ?? [];
+  const paths = flagsOf(values, "GIT_SUBMODULE_PATHS") ?? [];
+  const which = paths.length === 0 ? "" : ` -- ${words(paths)}`;
+  const update = [`git submodule update --init${all}`, ...[...flags, ...more].map(quoted)].join(
+    " ",
+  );
+  return [
+    "git submodule --quiet init",
+    `git submodule --quiet sync${all}${which}`,
+    `${update}${which}`,
     forLargeFiles(values, `git submodule --quiet foreach${all} ${quoted(largeFiles)}`),
   ];
-  return [...(hasSubmodules ? submodules : []), forLargeFiles(values, largeFiles)];
 }
 
 /** The filter is set up as well: in a sandbox the configuration of the machine is not seen. */
@@ -90,8 +133,6 @@ function forLargeFiles(values: JobEnvironment["values"], line: string): string {
   if (isTrue(values.get("GIT_LFS_SKIP_SMUDGE"))) return ":";
   return `if git lfs version >/dev/null 2>&1; then ${line}; fi`;
 }
-
-const isTrue = (value = ""): boolean => /^(?:1|t|true)$/i.test(value);
 
 /** The address without the credentials, and those as a header. */
 function credentials(repositoryUrl: string): Readonly<{ clean: string; header: string }> {

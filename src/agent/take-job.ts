@@ -5,13 +5,13 @@ import path from "node:path";
 import { maskedForms } from "../platform/job-log/mask.ts";
 import { agentInfo, agentVersion } from "./about.ts";
 import type { Client } from "./client.ts";
-import { type Executor, workplaceOf } from "./executor.ts";
+import type { Executor } from "./executor.ts";
 import { type Job, JobFailure } from "./job.ts";
 import { carryOut } from "./job-run.ts";
 import { logFileOf, markOf, noteRun, removeAll } from "./leftover.ts";
 import { LogFile } from "./log-file.ts";
 import { type JobEnd, TraceUpload } from "./trace-upload.ts";
-import { environmentOf } from "./variables.ts";
+import { workplaceOf } from "./workplace.ts";
 
 export type JobDeps = Readonly<{
   client: Client;
@@ -39,12 +39,12 @@ export async function takeJob(job: Job, slot: number, deps: JobDeps): Promise<vo
   const mark = markOf(systemId, path.basename(root));
   const name = `${job.id} ${job.job_info.name} of ${job.job_info.project_full_path}`;
   await mkdir(root, { recursive: true, mode: 0o700 });
-  const place = await workplaceOf(executor.name, { root, job, mark });
   const timeoutSeconds =
     job.runner_info.timeout > 0 ? job.runner_info.timeout : timeoutSecondsDefault;
   const { isolated } = executor;
   const about = { timeoutSeconds, slot, version: agentVersion, isolated };
-  const environment = environmentOf({ job, place: place.seen, ...about });
+  const settled = await workplaceOf({ executor: executor.name, root, job, mark, about });
+  const { place, environment } = settled;
   const log = new LogFile(logFileOf(root), maskedForms(environment.masked));
   const stops = stopsOf(giveBack, timeoutSeconds);
   const trace = new TraceUpload({
@@ -58,7 +58,7 @@ export async function takeJob(job: Job, slot: number, deps: JobDeps): Promise<vo
     await noteRun(root, job);
     report(`Job ${name} begins.`);
     const cacheDirectory = path.join(workDirectory, "cache");
-    const of = { job, client, executor, place, environment, log, cacheDirectory };
+    const of = { job, client, executor, ...settled, log, cacheDirectory };
     const end = await carryOut({ ...of, script: stops.script, over: stops.over });
     if (end.state === "success") log.note("Job succeeded");
     log.end();
