@@ -129,11 +129,17 @@ export const projectProjection = defineRowProjection({
       change(rows, stream, { is_private: data.private }),
     ProjectAliasChanged: (rows, { stream, data: { alias } }) =>
       change(rows, stream, { alias, alias_normalised: normaliseAlias(alias) }),
-    ProjectTransferred: (rows, { stream, data }) =>
-      change(rows, stream, { owner_id: data.ownerId, owner_type: data.ownerType }),
+    ProjectTransferred: (rows, { stream, data }) => {
+      change(rows, stream, { owner_id: data.ownerId, owner_type: data.ownerType });
+      // Its jobs are for the agents of another owner.
+      rows.announce("jobs");
+    },
     ProjectDeleted: (rows, { stream, data }) =>
       change(rows, stream, { deleted_at: new Date(data.deletedAt) }),
-    ProjectRestored: (rows, { stream }) => change(rows, stream, { deleted_at: null }),
+    ProjectRestored: (rows, { stream }) => {
+      change(rows, stream, { deleted_at: null });
+      rows.announce("jobs");
+    },
     ProjectPurged: (rows, { stream }) => rows.remove(stored, { id: idOf(stream) }),
     ProjectQuotaChanged: (rows, { stream, data: { allowedBytes } }) =>
       change(rows, stream, { allowed_bytes: allowedBytes === null ? null : BigInt(allowedBytes) }),

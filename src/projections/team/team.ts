@@ -81,8 +81,11 @@ export const teamProjection = defineRowProjection({
     TeamDetailsChanged: (rows, { stream, data }) => change(rows, stream, columns(data.details)),
     TeamAliasChanged: (rows, { stream, data: { alias } }) =>
       change(rows, stream, { alias, alias_normalised: normaliseAlias(alias) }),
-    TeamTransferred: (rows, { stream, data }) =>
-      change(rows, stream, { owner_id: data.ownerId, owner_type: data.ownerType }),
+    TeamTransferred: (rows, { stream, data }) => {
+      change(rows, stream, { owner_id: data.ownerId, owner_type: data.ownerType });
+      // The jobs of its projects are for the agents of another company.
+      rows.announce("jobs");
+    },
     TeamDeleted: (rows, { stream, data }) =>
       change(rows, stream, { deleted_at: new Date(data.deletedAt) }),
   },

@@ -5,8 +5,9 @@ import { givenAgent } from "../../support/agent.ts";
 import { startAppWithAgent } from "../../support/agent-app.ts";
 import { agentTalk, countHeldPolls } from "../../support/agent-job.ts";
 import { eventually } from "../../support/eventually.ts";
+import { pipelinesOf } from "../../support/pipeline-app.ts";
 
-const { app, token, at, runners } = await startAppWithAgent({
+const { app, anna, token, at, runners } = await startAppWithAgent({
   agent: { tag_list: "none", run_untagged: false },
 });
 const { store } = app.deps;
@@ -24,9 +25,9 @@ async function started(yaml: string) {
 const cancel = (localId: unknown) =>
   app.post(`${at.base}/cicd/pipeline/${localId}/cancel`, { token });
 
-/** An agent whose request for a job is held. */
-async function waitingAgent(about: Readonly<Record<string, unknown>>) {
-  const agent = await givenAgent(app, runners, about);
+/** An agent whose request for a job is held. @param of its owner */
+async function waitingAgent(about: Readonly<Record<string, unknown>>, of = runners) {
+  const agent = await givenAgent(app, of, about);
   const counted = countHeldPolls(app.deps);
   const held = agentTalk(app, agent.token).poll();
   await eventually(() => counted.count() > 0);
@@ -70,6 +71,42 @@ describe("the held request of an agent", () => {
       await cancel(localId);
     });
   }
+
+  describe("of a company", () => {
+    const own = (alias: string) => ({ title: alias, alias, isPrivate: false });
+    const ask = async (path: string, body: object) => {
+      const answer = await app.post(path, { token, body });
+      expect(answer.status, answer.text).to.equal(200);
+    };
+    /** A project with a job that waits. @returns what gives it to another owner */
+    async function given(project: string) {
+      const ci = pipelinesOf(app, anna, await app.givenProject(anna, project));
+      await ci.commit({ ".forge-ci.yaml": "a: {script: x}" }, "Add [skip ci]");
+      await ci.start();
+      return (ownerAlias: string, ownerAliasType: string) =>
+        ask(`${ci.base}/transfer`, { ownerAlias, ownerAliasType });
+    }
+    async function agentOf(company: string) {
+      await ask("/company", own(company));
+      return waitingAgent({ tag_list: "x" }, { base: `/company/${company}/runners`, token });
+    }
+
+    it("is answered at once when a project with a job comes to the company", async () => {
+      const transfer = await given("moving");
+      const { held } = await agentOf("acme");
+      await transfer("acme", "COMPANY");
+      expect(await soon(held)).to.equal(201);
+    });
+
+    it("is answered at once when a team with such a project does", async () => {
+      const transfer = await given("teamwork");
+      await ask("/team", own("tools"));
+      await transfer("tools", "TEAM");
+      const { held } = await agentOf("umbrella");
+      await ask("/team/transfer", { teamAlias: "tools", ownerAlias: "umbrella" });
+      expect(await soon(held)).to.equal(201);
+    });
+  });
 
   it("ends when the agent is paused or removed", async () => {
     const paused = await waitingAgent({ tag_list: "none", run_untagged: false });
