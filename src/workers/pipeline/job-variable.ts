@@ -25,7 +25,7 @@ type Plain = Readonly<{
   given: ReadonlyMap<string, string>;
 }>;
 
-async function plainVariables(run: JobRun): Promise<Plain> {
+export async function plainVariables(run: JobRun): Promise<Plain> {
   const { deps, job, pipeline, project, spec, isProtected, more } = run;
   const repository = await deps.git.find(project.id);
   const commit = await repository?.objects.commit(pipeline.commit_id);

@@ -6,7 +6,6 @@ import { bySystem } from "../../events/core/system.ts";
 import type { JobSpec, JobTrigger } from "../../events/pipeline/job-spec.ts";
 import { isFinished } from "../../events/pipeline/status.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
-import { expandText } from "../../platform/pipeline-file/expand.ts";
 import {
   countStarted,
   findJobById,
@@ -27,7 +26,8 @@ import { type Cause, orderJob, triggerQueue } from "./advance.ts";
 import { artifactFile } from "./artifact-file.ts";
 import { cancelChild } from "./cancel-children.ts";
 import type { NewPipeline } from "./create.ts";
-import { actorOfJob } from "./job-run.ts";
+import { expansionOf, handedVariables } from "./downstream-variable.ts";
+import { actorOfJob, findJobRun } from "./job-run.ts";
 import { mayRunOn } from "./ref-right.ts";
 import { startPipeline } from "./start.ts";
 
@@ -79,8 +79,9 @@ async function isCanceled(
   { id, attempt }: JobRow,
   { project }: JobTrigger,
 ): Promise<boolean> {
+  if (project !== null) return false;
   const now = await findJobById(db, id);
-  return project === null && now?.status === "CANCELED" && now.attempt === attempt;
+  return now?.status === "CANCELED" && now.attempt === attempt;
 }
 
 const succeed = (deps: WorkerDeps, row: JobRow, cause: Cause) =>
@@ -111,13 +112,16 @@ async function wantedBy(
   if (depth >= depthMax) return { why: "Pipelines are nested too deep." };
   const started = await countStarted(deps.db, rootId, startedMax);
   if (started >= startedMax) return { why: "The first pipeline has started too many others." };
+  const run = await findJobRun(deps, row, { spec });
+  if (run === undefined) return { why: "The pipeline or its project is gone." };
   const given: Record<string, string> = {};
   const sealed = trigger.forwardPipeline ? parent.variables : null;
   const text = sealed === null ? null : await deps.vault.open(sealed);
   if (text !== null) Object.assign(given, JSON.parse(text));
-  if (trigger.forwardYaml) for (const { key, value } of spec.variables) given[key] = value;
+  if (trigger.forwardYaml) Object.assign(given, await handedVariables(run));
   const userId = actorOfJob(row, parent);
-  const target = await targetOf(deps, { trigger, parent, userId }, given);
+  const expand = await expansionOf(run);
+  const target = await targetOf(deps, { trigger, parent, userId, expand });
   if (target === undefined)
     return { why: "The project, its branch or the right to it is missing." };
   const { project, ref, isTag, commitId } = target;
@@ -152,13 +156,13 @@ type Caller = Readonly<{
   parent: PipelineRow;
   /** For whom the job acts. */
   userId: UserId | null;
+  expand: (text: string) => string;
 }>;
 
 /** A child pipeline runs on the commit of its parent; another project is for those who may start pipelines there. */
 async function targetOf(
   deps: WorkerDeps,
-  { trigger: { project: name, branch }, parent, userId }: Caller,
-  variables: Readonly<Record<string, string>>,
+  { trigger: { project: name, branch }, parent, userId, expand }: Caller,
 ): Promise<Target | undefined> {
   const { db } = deps;
   if (name === null) {
@@ -166,8 +170,6 @@ async function targetOf(
     const { ref, is_tag: isTag, commit_id: commitId } = parent;
     return project && { project, ref, isTag, commitId };
   }
-  const expand = (text: string) =>
-    expandText(text, (key) => (Object.hasOwn(variables, key) ? variables[key] : undefined));
   const [ownerAlias = "", alias = ""] = expand(name).split("/");
   const project = await findProject(db, ownerAlias, alias);
   if (project === undefined) return undefined;

@@ -1,5 +1,7 @@
 import { expect } from "chai";
 
+import { expandVariables } from "../../../src/platform/pipeline-file/expand.ts";
+import { jobPayload } from "../../../src/workers/pipeline/payload.ts";
 import { startTestApp } from "../../support/app.ts";
 import { eventually as within } from "../../support/eventually.ts";
 import { pipelinesOf, type View } from "../../support/pipeline-app.ts";
@@ -89,6 +91,61 @@ after: {stage: deploy, script: x}
       expect(await ci.pipeline(localId)).to.include({ status: "FAILED" }),
     );
     expect(await theirs.pipelines()).to.have.length(0);
+  });
+});
+
+describe("variables of a job that starts a pipeline", () => {
+  async function withSide({ base, token }: Readonly<{ base: string; token: string }>) {
+    const body = { newBranch: "side", originBranch: "main" };
+    expect((await app.post(`${base}/branch`, { token, body })).status).to.be.below(300);
+  }
+
+  /** What the given variables become in the pipeline that a job hands them to, in a project of its own. */
+  async function handed(name: string, variables: Readonly<Record<string, unknown>>) {
+    const there = pipelinesOf(app, anna, await app.givenProject(anna, `${name}-down`));
+    await there.commit({ [file]: "x: {script: x}" }, "Add [skip ci]");
+    await withSide(there);
+    const ci = pipelinesOf(app, anna, await app.givenProject(anna, name));
+    const at = `${ci.base}/setting/cicd/variable`;
+    for (const body of [
+      { key: "TARGET", value: `${name}-down` },
+      { key: "SECRET", value: "of the upstream", masked: true },
+    ]) {
+      expect((await app.post(at, { token: ci.token, body })).status).to.be.below(300);
+    }
+    const trigger = { project: "$CI_PROJECT_NAMESPACE/$TARGET", branch: "$CI_COMMIT_REF_NAME" };
+    const yaml = JSON.stringify({ a: { trigger, variables } });
+    await ci.commit({ [file]: yaml }, "Cost $HOME [skip ci]");
+    await withSide(ci);
+    await ci.start({ refName: "side", isTag: false });
+    const job = await eventually(() => there.claim());
+    const [child] = await there.pipelines();
+    const { variables: all } = (await jobPayload(app.deps, job!, "token"))!;
+    const values = new Map(all.map(({ key, value }) => [key, value]));
+    const expanded = expandVariables(values, new Set(["CI_COMMIT_MESSAGE"]));
+    return { child, of: (key: string) => expanded.get(key) };
+  }
+
+  it("have the values that they have there, and name the project and the branch", async () => {
+    const { child, of } = await handed("values", {
+      FROM: "$CI_PROJECT_PATH of $CI_COMMIT_REF_NAME, $JOB",
+      JOB: "job $CI_JOB_NAME",
+      SAID: "$CI_COMMIT_MESSAGE",
+      RAW: { value: "$CI_JOB_NAME", expand: false },
+      PRICE: "$$5",
+      LOOP: "a $LOOP",
+    });
+    expect(child).to.include({ source: "PARENT_PIPELINE", ref: "side" });
+    expect(of("FROM")).to.equal("anna/values of side, job a");
+    expect(of("SAID")).to.equal("Cost $HOME [skip ci]\n");
+    expect(of("RAW")).to.equal("$CI_JOB_NAME");
+    expect(of("PRICE")).to.equal("$5");
+  });
+
+  it("keep the references to settings, which another project has not", async () => {
+    const { of } = await handed("secrets", { KEY: "key $SECRET", OTHER: "of $TARGET" });
+    expect(of("KEY")).to.equal("key ");
+    expect(of("OTHER")).to.equal("of ");
   });
 });
 
