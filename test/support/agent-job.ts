@@ -51,6 +51,18 @@ export function agentTalk(app: Pick<TestApp, "send" | "post" | "put">, agentToke
   return { poll, put, take, begin, patch };
 }
 
+/** Uploads a file of a job as agents do. @param query its type and format */
+export async function uploadFile(
+  app: Pick<TestApp, "url">,
+  job: TakenJob,
+  { query, name, content }: Readonly<{ query: string; name: string; content: Uint8Array }>,
+): Promise<Response> {
+  const form = new FormData();
+  form.set("file", new Blob([new Uint8Array(content)]), name);
+  const url = `${app.url}/api/v4/jobs/${job.id}/artifacts?${query}`;
+  return fetch(url, { method: "POST", headers: { "job-token": job.token }, body: form });
+}
+
 /** Waits for a job until one is queued, or the signal aborts. */
 export async function heldPoll(
   app: Pick<TestApp, "url">,

@@ -8,7 +8,7 @@ import { artifactBytesMax } from "../../../src/http/agent/artifact-transfer.ts";
 import { sweepArtifacts } from "../../../src/workers/agent/artifact-sweep.ts";
 import type { WorkerDeps } from "../../../src/workers/core/deps.ts";
 import { startAppWithAgent } from "../../support/agent-app.ts";
-import type { TakenJob } from "../../support/agent-job.ts";
+import { type TakenJob, uploadFile } from "../../support/agent-job.ts";
 import { eventually } from "../../support/eventually.ts";
 
 const { app, token, at, put, begin, take } = await startAppWithAgent({ workers: true });
@@ -20,13 +20,8 @@ function upload(
   name = "artifacts.zip",
   by = job.token,
 ) {
-  const form = new FormData();
-  form.set("file", new Blob([content]), name);
-  return fetch(`${app.url}/api/v4/jobs/${job.id}/artifacts${query}`, {
-    method: "POST",
-    headers: { "job-token": by },
-    body: form,
-  });
+  const of = { query: query.replace("?", ""), name, content: Buffer.from(content) };
+  return uploadFile(app, { ...job, token: by }, of);
 }
 
 const fetched = (of: number, by: string) =>

@@ -1,34 +1,17 @@
-import { readFile } from "node:fs/promises";
-import http from "node:http";
-import path from "node:path";
-import { buffer } from "node:stream/consumers";
 import { expect } from "chai";
 import { z } from "zod";
 
-import { packageRoot } from "../../../src/platform/installation.ts";
 import { startTestApp } from "../../support/app.ts";
 import { pipelinesOf } from "../../support/pipeline-app.ts";
+import { readRecording, recordingWith, sendRecorded } from "../../support/recorded.ts";
 
-/**
- * What gitlab-runner sent for the jobs below, and what it was content with: recorded by a proxy between it and the
- * service. What differs each time is in braces.
- */
-const Recorded = z.strictObject({
-  client: z.string(),
-  exchanges: z.array(
-    z.strictObject({
-      method: z.string(),
-      path: z.string(),
-      /** In the order and the spelling of the client. */
-      headers: z.array(z.tuple([z.string(), z.string()])),
-      /** One of these at most. */
-      json: z.unknown().optional(),
-      text: z.string().optional(),
-      base64: z.base64().optional(),
-      status: z.int(),
-      answerHeaders: z.record(z.string(), z.string()),
-    }),
-  ),
+/** What gitlab-runner sent for the jobs below. What differs each time is in braces. */
+const Recorded = recordingWith({
+  /** One of these at most. */
+  json: z.unknown().optional(),
+  text: z.string().optional(),
+  base64: z.base64().optional(),
+  answerHeaders: z.record(z.string(), z.string()),
 });
 type Exchange = z.output<typeof Recorded>["exchanges"][number];
 
@@ -58,18 +41,14 @@ function bodyOf({ json, text, base64 }: Exchange): Buffer {
   return Buffer.from(text ?? (json === undefined ? "" : filled(JSON.stringify(json))));
 }
 
-async function send(exchange: Exchange) {
+function send(exchange: Exchange) {
   const { method, headers } = exchange;
   const body = bodyOf(exchange);
   const isChunked = headers.some(([name]) => name === "Transfer-Encoding");
   const length = isChunked || body.length === 0 ? {} : { "Content-Length": String(body.length) };
   const own = Object.fromEntries(headers.map(([name, value]) => [name, filled(value)]));
-  const response = await new Promise<http.IncomingMessage>((resolve, reject) => {
-    const options = { method, headers: { ...own, ...length } };
-    const request = http.request(`${app.url}${filled(exchange.path)}`, options, resolve);
-    request.on("error", reject).end(body);
-  });
-  return { response, content: await buffer(response) };
+  const url = `${app.url}${filled(exchange.path)}`;
+  return sendRecorded(url, { method, headers: { ...own, ...length }, body });
 }
 
 /** Keeps what the answer gave the runner for its next requests. */
@@ -86,8 +65,8 @@ function learn({ path: to }: Exchange, content: Buffer): void {
 
 describe("a recorded gitlab-runner", () => {
   it("registers, runs two jobs and unregisters, and gets the answers that it was content with", async () => {
-    const kept = path.join(packageRoot, "test/http/agent/recorded/gitlab-runner-19.json");
-    const { exchanges } = Recorded.parse(JSON.parse(await readFile(kept, "utf8")));
+    const kept = "test/http/agent/recorded/gitlab-runner-19.json";
+    const { exchanges } = await readRecording(Recorded, kept);
     const runners = "/project/anna/search/runners";
     const { body: info } = await app.get(`${runners}/registration-info`, { token });
     values.set("registration", String(info["registrationToken"]));
@@ -98,7 +77,7 @@ describe("a recorded gitlab-runner", () => {
       const step = `${exchange.method} ${exchange.path}`;
       expect(response.statusCode, `${step} ${content}`).to.equal(exchange.status);
       expect(response.headers, step).to.include(exchange.answerHeaders);
-      if (response.statusCode !== 204) learn(exchange, Buffer.from(content));
+      if (response.statusCode !== 204) learn(exchange, content);
       if (exchange.method === "GET") {
         const sent = exchanges.find(({ path: to }) => to.includes("artifact_type=archive"));
         expect(bodyOf(sent ?? exchange).includes(content), step).to.equal(true);

@@ -1,7 +1,7 @@
 import { expect } from "chai";
 
 import { givenAgent } from "../../support/agent.ts";
-import { agentTalk } from "../../support/agent-job.ts";
+import { agentTalk, uploadFile } from "../../support/agent-job.ts";
 import { startTestApp } from "../../support/app.ts";
 import { zip } from "../../support/archive.ts";
 import { eventually as within } from "../../support/eventually.ts";
@@ -25,11 +25,8 @@ async function generated(name: string, archive: Buffer) {
   await ci.commit({ ".forge-ci.yaml": file, "more.yml": "two: {script: x}" }, "Add [skip ci]");
   const { localId } = await ci.start();
   const job = await eventually(begin);
-  const form = new FormData();
-  form.set("file", new Blob([new Uint8Array(archive)]), "artifacts.zip");
-  const url = `${app.url}/api/v4/jobs/${job.id}/artifacts?artifact_type=archive&artifact_format=zip`;
-  const headers = { "job-token": job.token };
-  const stored = await fetch(url, { method: "POST", headers, body: form });
+  const query = "artifact_type=archive&artifact_format=zip";
+  const stored = await uploadFile(app, job, { query, name: "artifacts.zip", content: archive });
   expect(stored.status, await stored.text()).to.equal(201);
   await put(job, { state: "success" });
   return { ci, localId };

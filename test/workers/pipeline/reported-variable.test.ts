@@ -3,7 +3,7 @@ import { expect } from "chai";
 import { findJob } from "../../../src/projections/pipeline/query.ts";
 import { jobPayload } from "../../../src/workers/pipeline/payload.ts";
 import { givenAgent } from "../../support/agent.ts";
-import { agentTalk } from "../../support/agent-job.ts";
+import { agentTalk, uploadFile } from "../../support/agent-job.ts";
 import { startTestApp } from "../../support/app.ts";
 import { pipelinesOf } from "../../support/pipeline-app.ts";
 
@@ -29,14 +29,11 @@ const reportBytesMax = 64 * 1024;
 const filled = (bytes: number) => `${variable}#${"x".repeat(bytes - variable.length - 2)}\n`;
 
 /** What the second job knows as VERSION after the first one reported this. */
-async function versionAfter(report: Uint8Array<ArrayBuffer>): Promise<string | undefined> {
+async function versionAfter(report: Uint8Array): Promise<string | undefined> {
   const { localId } = await at.start();
   const job = await begin();
-  const form = new FormData();
-  form.set("file", new Blob([report]), ".env.gz");
-  const url = `${app.url}/api/v4/jobs/${job.id}/artifacts?artifact_type=dotenv`;
-  const headers = { "job-token": job.token };
-  const stored = await fetch(url, { method: "POST", headers, body: form });
+  const query = "artifact_type=dotenv";
+  const stored = await uploadFile(app, job, { query, name: ".env.gz", content: report });
   expect(stored.status, await stored.text()).to.equal(201);
   await put(job, { state: "success" });
   const test = (await at.jobs(localId)).find(({ name }) => name === "test");
@@ -55,7 +52,7 @@ describe("variables that a job reports", () => {
   });
 
   it("are none of a report that is no gzip, or expands to far more than it is", async () => {
-    expect(await versionAfter(new Uint8Array(Buffer.from(variable)))).to.equal(undefined);
+    expect(await versionAfter(Buffer.from(variable))).to.equal(undefined);
     const bomb = gzipSync(Buffer.concat([Buffer.from(variable), Buffer.alloc(50 * 1024 ** 2)]));
     expect(bomb.length).to.be.below(reportBytesMax);
     expect(await versionAfter(bomb)).to.equal(undefined);
