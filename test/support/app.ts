@@ -26,6 +26,7 @@ import { openTestEventStore } from "./event-store.ts";
 import { metadataFor } from "./history.ts";
 import { limits } from "./limits.ts";
 import { cheapHash } from "./password.ts";
+import { releaseAtEnd } from "./released.ts";
 import { removal } from "./removal.ts";
 
 export const secretKey = "a secret key for tests, 32 characters";
@@ -114,7 +115,7 @@ export async function startTestApp(options: TestAppOptions = {}) {
   if (ssh !== undefined) closing.push(ssh.close);
 
   const send = sender(http.url);
-  return {
+  const app = {
     url: http.url,
     sshPort: ssh?.port ?? 0,
     deps: { ...http.deps, config: { ...config, ...http.deps.config } },
@@ -132,6 +133,8 @@ export async function startTestApp(options: TestAppOptions = {}) {
     /** Position of the newest event: unchanged when nothing was appended. */
     head: () => store.head(),
   };
+  releaseAtEnd(closing, http, http.deps, platform, app.deps, app);
+  return app;
 }
 
 /** Sends to the service, and holds every answer against the OpenAPI document. */

@@ -3,6 +3,8 @@ import { use } from "chai";
 import chaiAsPromised from "chai-as-promised";
 import Mocha from "mocha";
 
+import { releaseHeld } from "./released.ts";
+
 use(chaiAsPromised);
 
 const unhandled: unknown[] = [];
@@ -45,6 +47,7 @@ export const mochaHooks = {
     if (reason !== undefined) throw reason;
   },
   afterAll(): void {
+    releaseHeld();
     const [reason] = unhandled.splice(0);
     if (reason !== undefined) throw reason;
   },
