@@ -4,29 +4,32 @@ import { allOf, begin } from "../../platform/postgres/pipelined.ts";
 import type { Statement } from "../../platform/postgres/together.ts";
 import { announceChange, type Subject } from "./announce.ts";
 import type { Tx } from "./projection.ts";
+import {
+  type Columns,
+  deletions,
+  insertions,
+  type RowStatement,
+  rawOf,
+  textLengthMax,
+  updates,
+  type WrittenTable,
+} from "./row-statement.ts";
 import type { KeptTotal } from "./total.ts";
 
-type AnyTable = Readonly<{
-  name: string;
-  key: readonly string[];
-  /** Moved by what a set of rows changes; its rows are known by the column `id` alone. */
-  total?: KeptTotal;
-  /** These keep the values that they have when the row is put again. */
-  kept?: readonly string[];
-  /** Condition in SQL for a row `given` to be stored. */
-  storedIf?: string;
-  /** Which is written before this one. */
-  after?: AnyTable;
-}>;
+type AnyTable = WrittenTable &
+  Readonly<{
+    /** Moved by what a set of rows changes; its rows are known by the column `id` alone. */
+    total?: KeptTotal;
+    /** Which is written before this one. */
+    after?: AnyTable;
+  }>;
 
-/** A table that is written by the keys of its rows. */
+/** A table that is written by the keys of its rows. Values of a column of JSON are objects, arrays or null. */
 export type Table<Row extends object> = AnyTable &
   Readonly<{ key: readonly (keyof Row & string)[]; kept?: readonly (keyof Row & string)[] }>;
 
 /** Makes the declaration of a table check the names of its key. */
 export const tableOf = <Row extends object>(table: Table<Row>): Table<Row> => table;
-
-type Columns = Readonly<Record<string, unknown>>;
 
 /** What becomes of the row of a key: deleted first, then changed, then put. */
 type Fate = {
@@ -140,9 +143,9 @@ export class Writes {
       for (const [table, fates] of step) {
         if (countedIds(table, fates).length > 0) return undefined;
         for (const set of setsFor(table, fates)) {
-          length += set.text.length;
+          length += set.length;
           if (length > textLengthMax) return undefined;
-          all.push(setStatement(this.#db, table, set));
+          all.push(rawOf(this.#db, set));
         }
       }
     }
@@ -172,12 +175,12 @@ export class Writes {
     let length = 0;
     try {
       for (const set of setsFor(table, fates)) {
-        if (length + set.text.length > textLengthMax) {
+        if (length + set.length > textLengthMax) {
           await allOf(sent.splice(0));
           length = 0;
         }
-        sent.push(begin(setStatement(this.#db, table, set)));
-        length += set.text.length;
+        sent.push(begin(rawOf(this.#db, set)));
+        length += set.length;
       }
     } finally {
       await allOf(sent);
@@ -202,24 +205,17 @@ export class Writes {
   }
 }
 
-/** What becomes of the rows of a table, as statements for sets of them and the parameter of each. */
-function* setsFor(table: AnyTable, all: ReadonlyMap<string, Fate>): Generator<SetOfRows> {
+/** What becomes of the rows of a table, as statements. */
+function* setsFor(table: AnyTable, all: ReadonlyMap<string, Fate>): Generator<RowStatement> {
   const fates = [...all.values()];
   const gone = fates.filter((fate) => fate.gone).map(({ key }) => key);
   const changed = fates.flatMap((fate) =>
     fate.changed === undefined ? [] : [{ ...fate.changed, ...fate.key }],
   );
   const put = fates.flatMap(({ put: row }) => (row === undefined ? [] : [row]));
-  for (const [sets, statementOf] of [
-    [alike(gone), deletion],
-    [alike(changed), update],
-    [alike(put), insertion],
-  ] as const) {
-    for (const set of sets) {
-      const statement = statementOf(table, set);
-      for (const text of jsonTexts(set.rows)) yield { statement, text };
-    }
-  }
+  yield* deletions(table, gone);
+  yield* updates(table, changed);
+  yield* insertions(table, put);
 }
 
 /** Ids of the rows whose writing may move the total of the table. */
@@ -231,77 +227,3 @@ function countedIds({ total }: AnyTable, fates: ReadonlyMap<string, Fate>): read
 /** Whether a total may be another one afterwards. */
 const moves = ({ gone, changed, put }: Fate, { columns }: KeptTotal): boolean =>
   gone || put !== undefined || Object.keys(changed ?? {}).some((column) => columns.has(column));
-
-type RowSet = Readonly<{ columns: readonly string[]; rows: readonly Columns[] }>;
-
-/** Rows that have the same columns together. */
-function alike(rows: readonly Columns[]): readonly RowSet[] {
-  const sets = new Map<string, { columns: readonly string[]; rows: Columns[] }>();
-  for (const row of rows) {
-    const columns = Object.keys(row).sort();
-    const name = columns.join();
-    const set = sets.get(name) ?? { columns, rows: [] };
-    set.rows.push(row);
-    sets.set(name, set);
-  }
-  return [...sets.values()];
-}
-
-/** PostgreSQL takes the types of the columns from the table, so one parameter holds a set of rows. */
-const given = "json_populate_recordset(null::??, ?::json) as given";
-
-const asJson = (row: Columns): string =>
-  JSON.stringify(row, (_, value: unknown) => (typeof value === "bigint" ? String(value) : value));
-
-/** Characters that are sent and not answered; PostgreSQL and Node.js bound the length of a text, and both keep it in memory. */
-const textLengthMax = 8 * 1024 ** 2;
-
-/** The rows as JSON arrays, mostly one. */
-function* jsonTexts(rows: readonly Columns[]): Generator<string> {
-  let texts: string[] = [];
-  let length = 0;
-  for (const row of rows) {
-    const text = asJson(row);
-    if (texts.length > 0 && length + text.length > textLengthMax) {
-      yield `[${texts.join()}]`;
-      [texts, length] = [[], 0];
-    }
-    texts.push(text);
-    length += text.length;
-  }
-  yield `[${texts.join()}]`;
-}
-
-/** A statement with the table's name twice and the rows as parameters. */
-type SetOfRows = Readonly<{ statement: string; text: string }>;
-
-const setStatement = (db: Knex, { name }: AnyTable, { statement, text }: SetOfRows): Knex.Raw =>
-  db.raw(statement, [name, name, text]);
-
-const sameKey = (table: AnyTable): string =>
-  table.key.map((column) => `stored.${column} = given.${column}`).join(" and ");
-
-function deletion(table: AnyTable): string {
-  return `delete from ?? as stored using ${given} where ${sameKey(table)}`;
-}
-
-function update(table: AnyTable, { columns }: RowSet): string {
-  const set = columns
-    .filter((column) => !table.key.includes(column))
-    .map((column) => `${column} = given.${column}`)
-    .join(", ");
-  return `update ?? as stored set ${set} from ${given} where ${sameKey(table)}`;
-}
-
-function insertion(table: AnyTable, { columns }: RowSet): string {
-  const names = columns.join(", ");
-  const values = columns.map((column) => `given.${column}`).join(", ");
-  const set = columns
-    .filter((column) => !table.kept?.includes(column))
-    .map((column) => `${column} = excluded.${column}`)
-    .join(", ");
-  return (
-    `insert into ?? (${names}) select ${values} from ${given} where ${table.storedIf ?? "true"} ` +
-    `on conflict (${table.key.join(", ")}) do update set ${set}`
-  );
-}

@@ -15,6 +15,7 @@ type Row = Readonly<{
   made_at: Date | null;
   bytes: bigint | null;
   first_at: string | null;
+  is_lent: boolean | null;
 }>;
 
 const { db } = await testDatabase();
@@ -30,6 +31,7 @@ before(async () => {
     table.timestamp("made_at");
     table.bigInteger("bytes");
     table.text("first_at");
+    table.boolean("is_lent");
     table.primary(["shelf", "place"]);
   });
 });
@@ -40,9 +42,13 @@ describe("writes of a batch", () => {
   const write = (n: number): ((rows: Writes) => void) => {
     const key = { shelf: pick(["a", "b, c"]), place: pick([1, 2]) };
     const row = { ...key, title: pick(titles), tags: [pick(["x", "{y}"])], bytes: 2n ** 60n };
-    switch (pick(["put", "part", "change", "nothing", "remove"])) {
+    const flags = { bytes: pick([null, -5n]), is_lent: pick([null, true, false]) };
+    const scalars = { ...flags, made_at: pick([null, new Date(n)]) };
+    switch (pick(["put", "part", "change", "values", "nothing", "remove"])) {
       case "put":
         return (rows) => rows.put(books, { ...row, first_at: String(n) });
+      case "values":
+        return (rows) => rows.change(books, key, scalars);
       case "part":
         return (rows) => rows.put(books, { ...key, made_at: new Date(n) });
       case "change":
@@ -80,6 +86,38 @@ describe("writes of a batch", () => {
       rowsSeen += oneByOne.length;
     }
     expect(rowsSeen).to.be.greaterThan(25);
+  });
+
+  it("make no row of JSON for one whose values have no parts", async () => {
+    await db.transaction(async (tx) => {
+      const texts: string[] = [];
+      tx.on("query", ({ sql }: Readonly<{ sql: string }>) => texts.push(sql));
+      const write = async (fill: (rows: Writes) => void) => {
+        const rows = new Writes(tx);
+        fill(rows);
+        await rows.written();
+      };
+      const key = { shelf: "s", place: 1 };
+      await write((rows) => rows.put(books, { ...key, title: "A", made_at: new Date(0) }));
+      await write((rows) => rows.change(books, key, { bytes: 7n, is_lent: true }));
+      expect(await stored(tx)).to.deep.include.members([
+        {
+          ...key,
+          title: "A",
+          tags: null,
+          made_at: new Date(0),
+          bytes: 7n,
+          first_at: null,
+          is_lent: true,
+        },
+      ]);
+      await write((rows) => rows.remove(books, key));
+      expect(await stored(tx)).to.deep.equal([]);
+      expect(texts.filter((text) => text.includes("json"))).to.deep.equal([]);
+      await write((rows) => rows.put(books, { ...key, tags: ["x"] }));
+      expect(texts.filter((text) => text.includes("json"))).to.have.length(1);
+      await tx.raw("truncate book");
+    });
   });
 
   it("take one statement for the rows of a kind, however many", async () => {
