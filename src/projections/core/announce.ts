@@ -25,8 +25,12 @@ export function moveFeed(db: Knex, feed: FeedName, position: bigint): Knex.Raw {
 
 /** Sent to the listeners when the transaction commits. */
 export async function announce(tx: Knex, payload: bigint | typeof reread): Promise<void> {
-  await tx.raw("select pg_notify(?, ?)", [channel, String(payload)]);
+  await announcement(tx, payload);
 }
+
+/** The statement of `announce`. */
+export const announcement = (db: Knex, payload: bigint | typeof reread): Knex.Raw =>
+  db.raw("select pg_notify(?, ?)", [channel, String(payload)]);
 
 /**
  * A thing that processes keep copies of: the settings, the callers of one user or of one OAuth

@@ -44,21 +44,14 @@ export const feeds: readonly FeedName[] = ["answers", "gathered"];
  * @returns where the live read models are that have no position of their own
  */
 export async function lockFeed(tx: Knex.Transaction, name: FeedName): Promise<bigint> {
-  const { rows } = await feedLock(tx, name);
-  const [feed] = rows;
-  invariant(feed !== undefined, "the migrations insert a row for each feed");
-  return feed.position;
-}
-
-type FeedRows = Readonly<{ rows: readonly Readonly<{ position: bigint }>[] }>;
-
-/** The statement of `lockFeed`. */
-export function feedLock(db: Knex, name: FeedName): Knex.Raw<FeedRows> {
-  return db.raw<FeedRows>(
+  const { rows } = await tx.raw<{ rows: readonly Readonly<{ position: bigint }>[] }>(
     `select position from projection_feed, set_config('synchronous_commit', 'off', true)
      where name = ? for update of projection_feed`,
     [name],
   );
+  const [feed] = rows;
+  invariant(feed !== undefined, "the migrations insert a row for each feed");
+  return feed.position;
 }
 
 /**

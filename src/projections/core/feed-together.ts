@@ -1,9 +1,10 @@
+import { hash } from "node:crypto";
 import type { Knex } from "knex";
 
 import { runTogether, type Statement } from "../../platform/postgres/together.ts";
-import { announceChange, moveFeed } from "./announce.ts";
+import { announceChange, announcement } from "./announce.ts";
 import type { Batch } from "./batch.ts";
-import { type FeedName, feedLock } from "./checkpoint.ts";
+import type { FeedName } from "./checkpoint.ts";
 import { type FeedDeps, feed } from "./feed.ts";
 import { feedOf, type Projection } from "./projection.ts";
 import { mayPass } from "./retry.ts";
@@ -14,26 +15,31 @@ import { mayPass } from "./retry.ts";
  */
 export function feeder(deps: FeedDeps, name: FeedName): (batch: Batch) => Promise<void> {
   const projections = deps.projections.filter((projection) => feedOf(projection) === name);
+  const expected = { name, followers: followersOf(projections) };
   let areTogether = true;
   return async (batch) => {
-    if (areTogether && (await feedTogether({ ...deps, projections }, name, batch))) return;
+    if (areTogether && (await feedTogether({ ...deps, projections }, expected, batch))) return;
     areTogether = await feed(deps, name, batch);
   };
 }
+
+/** A feed, and what follows it as long as this release alone feeds it. */
+type Expected = Readonly<{ name: FeedName; followers: string }>;
 
 /**
  * @returns false when nothing was changed: a read model has to read, one is not where the others are, or something
  *   cannot be applied
  * @throws what Postgres says when it cannot be reached now: the same batch may be given again.
  */
-async function feedTogether(deps: FeedDeps, name: FeedName, batch: Batch): Promise<boolean> {
-  const { db, projections } = deps;
+async function feedTogether(deps: FeedDeps, expected: Expected, batch: Batch): Promise<boolean> {
+  const { db } = deps;
   try {
     const writes = await statementsOf(deps, batch);
     if (writes === undefined) return false;
-    const expected = feedCheck(db, name, projections, batch.after);
-    const move = moveFeed(db, name, batch.upTo);
-    await runTogether(db, [feedLock(db, name), expected, ...writes, move]);
+    const move = moveOrFail(db, expected, batch);
+    // Behind changes that are announced: see announceChange.
+    const moved = expected.name === "answers" ? [announcement(db, batch.upTo)] : [];
+    await runTogether(db, [move, ...writes, ...moved]);
     return true;
   } catch (error) {
     if (mayPass(error)) throw error;
@@ -66,27 +72,25 @@ async function statementsOf(
 }
 
 /**
- * Fails, by a division by zero, unless the feed is at the start of the batch and moves exactly these read models.
- * It is a statement of its own behind the lock, as one sees what was committed before it began.
+ * Takes the lock of the feed and moves it to the end of the batch. Fails, by a division by zero, unless the feed is at
+ * the start of the batch and moves exactly these read models: PostgreSQL holds the condition against the row as it is
+ * once the lock is there, and a read model that joins or leaves changes that row (see the migration of
+ * `projection_follower`).
  */
-function feedCheck(
-  db: Knex,
-  feed: FeedName,
-  projections: readonly Projection[],
-  after: bigint,
-): Knex.Raw {
+function moveOrFail(db: Knex, { name, followers }: Expected, { after, upTo }: Batch): Knex.Raw {
   return db.raw(
-    `select 1 / (
-       coalesce((select position = :after::bigint from projection_feed where name = :feed), false)
-       and (select count(*) = :count::int
-              and coalesce(bool_and(state = 'live' and name || ' ' || version = any(:expected::text[])), true)
-            from projection_checkpoint where feed = :feed and position is null)
-     )::int`,
-    {
-      after,
-      feed,
-      count: projections.length,
-      expected: projections.map(({ name, version }) => `${name} ${version}`),
-    },
+    `with moved as (
+       update projection_feed set position = :upTo, moved_at = now()
+       where name = :name and position = :after and followers = :followers
+       returning name
+     )
+     select 1 / (select count(*) from moved)::int, set_config('synchronous_commit', 'off', true)`,
+    { upTo, name, after, followers },
   );
 }
+
+/** What the view `projection_follower` shows while exactly these are live and follow their feed. */
+const followersOf = (projections: readonly Projection[]): string => {
+  const lines = projections.map(({ name, version }) => `${name} ${version} live`);
+  return hash("sha256", lines.sort().join(", "));
+};

@@ -4,12 +4,13 @@ import type { Knex } from "knex";
 import type { Recorded } from "../../../src/events/core/event.ts";
 import { openPostgres } from "../../../src/platform/postgres.ts";
 import { auditEntryProjection } from "../../../src/projections/audit/entry.ts";
-import { readCheckpoints } from "../../../src/projections/core/checkpoint.ts";
+import { lockFeed, readCheckpoints } from "../../../src/projections/core/checkpoint.ts";
 import { feeder } from "../../../src/projections/core/feed-together.ts";
 import type { Projection } from "../../../src/projections/core/projection.ts";
 import { defineRowProjection } from "../../../src/projections/core/row-projection.ts";
 import { tableOf } from "../../../src/projections/core/writes.ts";
 import { testDatabase } from "../../support/database.ts";
+import { eventually } from "../../support/eventually.ts";
 import { history } from "../../support/history.ts";
 import { parcelEvents, parcelsInto, received, sent } from "../../support/parcel.ts";
 import { noEventStore, reset, rowsOf } from "../../support/projection.ts";
@@ -139,6 +140,24 @@ describe("a batch whose rows are known without reading", () => {
     expect(await sentTo()).to.deep.equal(["Anna"]);
     expect(await stateOf("parcel_row")).to.include({ state: "failed", position: at(0) });
     expect((await stateOf("audit_entry"))?.position).to.equal(at(1));
+  });
+
+  it("changes nothing of a read model that leaves the feed while it waits for the lock", async () => {
+    const feed = feederOf(auditEntryProjection, rowsProjection);
+    await feed(batch(0, 1));
+    const feeding = await db.transaction(async (tx) => {
+      await lockFeed(tx, "answers");
+      await tx("projection_checkpoint")
+        .where({ name: "parcel_row" })
+        .update({ state: "failed", position: at(0) });
+      const waiting = feed(batch(1, 2));
+      const waits = () => tx("pg_locks").where({ granted: false });
+      await eventually(async () => (await waits()).length > 0);
+      return { waiting };
+    });
+    await feeding.waiting;
+    expect(await sentTo()).to.deep.equal(["Anna"]);
+    expect(await stateOf("parcel_row")).to.include({ state: "failed", position: at(0) });
   });
 
   it("changes nothing of a read model that another release has built since", async () => {
