@@ -1,3 +1,5 @@
+import { LRUCache } from "lru-cache";
+
 import type { EventOf, Recorded } from "../../events/core/event.ts";
 import { environmentEvents, type RunEnvironment } from "../../events/pipeline/environment.ts";
 import { type JobEvent, jobEvents } from "../../events/pipeline/job.ts";
@@ -38,13 +40,19 @@ export const environmentProjection = defineProjection({
     ProjectPurged: one,
   },
   applyAll: apply,
-  // A few runs that are for no environment are cheaper to look for than to query.
+  // A few runs of which nothing is known are cheaper to look for than to query.
   statements: async (db, batch) => {
     const rows = new Writes(db);
-    collect(rows, batch, () => true);
+    collect(rows, batch, ({ jobId, attempt }) => !isForNone.has(runKey(jobId, attempt)));
     return rows.statements();
   },
 });
+
+const runsMax = 5_000;
+/** Runs that were queued for no environment, as their events say: those that follow change nothing here. */
+const isForNone = new LRUCache<string, true>({ max: runsMax });
+/** A job that was canceled names no attempt. */
+const runKey = (jobId: string, attempt: number | undefined): string => `${jobId} ${attempt}`;
 
 async function one(tx: Tx, event: Handled): Promise<void> {
   const rows = new Writes(tx);
@@ -65,21 +73,25 @@ async function apply(tx: Tx, batch: readonly Handled[]): Promise<void> {
     }
   }
   const rows = new Writes(tx);
-  collect(rows, batch, (jobId) => known.has(jobId));
+  collect(rows, batch, ({ jobId }) => known.has(jobId));
   await rows.written();
 }
 
 function collect(
   rows: Writes,
   batch: readonly Handled[],
-  mayDeploy: (jobId: string) => boolean,
+  mayDeploy: (run: Readonly<{ jobId: string; attempt?: number }>) => boolean,
 ): void {
   for (const event of batch) {
     if (!isOfRun(event)) applyToEnvironment(rows, event);
     else if (event.type === "JobQueued") {
-      const { environment } = event.data;
-      if (environment !== undefined) queue(rows, event.data, environment);
-    } else if (mayDeploy(event.data.jobId)) applyToRun(rows, event);
+      const { jobId, attempt, environment } = event.data;
+      if (environment === undefined) isForNone.set(runKey(jobId, attempt), true);
+      else {
+        isForNone.delete(runKey(jobId, attempt));
+        queue(rows, event.data, environment);
+      }
+    } else if (mayDeploy(event.data)) applyToRun(rows, event);
   }
 }
 

@@ -96,6 +96,20 @@ describe("the read model of environments", () => {
     ]);
   });
 
+  it("takes no statement for a run that was queued for none", async () => {
+    const statements = async (...events: readonly Written[]) =>
+      (await environmentProjection.statements?.(db, history(...events), context))?.length;
+    const again = (name: string) => ofJob(name, "Succeeded", { attempt: 2, finishedAt: at });
+    const [build] = whole as [Written];
+    expect(await statements(build)).to.equal(0);
+    expect(await statements(succeeded("build"), failed("build"))).to.equal(0);
+    expect(await statements(canceled("build"))).to.equal(1);
+    // Another run of it may be for an environment.
+    expect(await statements(again("build"))).to.equal(1);
+    expect(await statements(queued("build"))).to.be.greaterThan(1);
+    expect(await statements(succeeded("build"))).to.equal(1);
+  });
+
   it("is stopped by a job and deployed to again", async () => {
     const stopped = [...whole, queued("end", { action: "stop" }), succeeded("end")];
     await apply(stopped);
