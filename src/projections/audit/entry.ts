@@ -238,7 +238,7 @@ async function placesOfStreams(tx: Tx, events: readonly Recorded[]): Promise<Map
 
 const dayMs = 86_400_000;
 
-function dayStatement(db: Knex, rows: readonly AuditEntryRow[]): Knex.QueryBuilder {
+function dayStatement(db: Knex, rows: readonly AuditEntryRow[]): Knex.Raw {
   const days = new Map<number, { first: bigint; last: bigint }>();
   for (const { position, occurred_at } of rows) {
     const day = Math.floor(occurred_at.getTime() / dayMs);
@@ -249,18 +249,16 @@ function dayStatement(db: Knex, rows: readonly AuditEntryRow[]): Knex.QueryBuild
       last: position > last ? position : last,
     });
   }
-  const noted = [...days].map(([day, { first, last }]) => ({
-    day: new Date(day * dayMs).toISOString().slice(0, 10),
-    first_position: first,
-    last_position: last,
-  }));
-  return db("audit_day")
-    .insert(noted)
-    .onConflict("day")
-    .merge({
-      first_position: db.raw("least(audit_day.first_position, excluded.first_position)"),
-      last_position: db.raw("greatest(audit_day.last_position, excluded.last_position)"),
-    });
+  const named = [...days.keys()].map((day) => new Date(day * dayMs).toISOString().slice(0, 10));
+  const noted = [...days.values()];
+  return db.raw(
+    `insert into audit_day (day, first_position, last_position)
+     select * from unnest(?::date[], ?::bigint[], ?::bigint[])
+     on conflict (day) do update set
+       first_position = least(audit_day.first_position, excluded.first_position),
+       last_position = greatest(audit_day.last_position, excluded.last_position)`,
+    [named, noted.map(({ first }) => String(first)), noted.map(({ last }) => String(last))],
+  );
 }
 
 /** Notes what the event says of the name of a token or an OAuth application; undefined when it says nothing. */
