@@ -64,6 +64,7 @@ const attemptsMax = 1_500;
 const backoffMaxMs = 60_000;
 const backoffMinMs = 500;
 const closeGraceMs = 5_000;
+const drainDelaySeconds = 60;
 const hourSeconds = 3_600;
 /** On PostgreSQL, adding jobs together makes two temporary tables, which costs as much as adding so many one by one. */
 const oneByOneMax = 8;
@@ -98,7 +99,12 @@ async function migrate(databaseUrl: string): Promise<void> {
 
 /** The classes bound to one backend, and what each of them connects by. */
 type Backend = Pick<ReturnType<typeof withBackend<IQueueBackend, object>>, "Queue" | "Worker"> &
-  Readonly<{ connection: () => object; close: () => Promise<void> }>;
+  Readonly<{
+    connection: () => object;
+    /** Left out where a worker that waits finds out by itself. */
+    wake?: (queue: string) => void;
+    close: () => Promise<void>;
+  }>;
 
 function postgresBackend(connectionString: string): Backend {
   const classes = withBackend(createPostgresBackend) as unknown as Backend;
@@ -165,6 +171,8 @@ async function work(
     stalledInterval: 10_000,
     // A killed process does not count as a failure of the job.
     maxStalledCount: attemptsMax,
+    // A worker is notified of new jobs; each look without one takes PostgreSQL four statements.
+    ...(backend.wake && { drainDelay: drainDelaySeconds }),
     // The default leaves a worker asleep for 15 s after an outage.
     runRetryDelay: 1_000,
     settings: {
@@ -183,6 +191,8 @@ async function work(
   };
   const worker = new backend.Worker(queue, process, options);
   worker.on("error", onError);
+  // PostgreSQL notifies nobody of a job that a killed process has left.
+  worker.on("stalled", () => backend.wake?.(queue));
   await worker.waitUntilReady();
   return {
     async close() {

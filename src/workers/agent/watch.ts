@@ -10,7 +10,7 @@ import { deterministicId } from "../../platform/deterministic-id.ts";
 import { findRun } from "../../platform/job-log/store.ts";
 import type { Job } from "../../platform/queue/queue.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import { findJobById, findJobSpec } from "../../projections/pipeline/query.ts";
+import { findJobById, findJobSpec, findJobs } from "../../projections/pipeline/query.ts";
 import type { JobRow } from "../../projections/pipeline/table.ts";
 import type { WorkerDeps } from "../core/deps.ts";
 import type { Reactor } from "../core/reactor.ts";
@@ -73,7 +73,14 @@ export const agentWatchWorker = defineWorker({
   async run({ runs }, deps) {
     const left: Run[] = [];
     const next: number[] = [];
+    // Most have ended by now, which one look at all of them shows.
+    const rows = await findJobs(
+      deps.db,
+      runs.map(({ jobId }) => jobId),
+    );
     for (const run of runs) {
+      const row = rows.find(({ id, attempt }) => id === run.jobId && attempt === run.attempt);
+      if (row === undefined || !isWatched(row)) continue;
       const lookInMs = await lookAt(deps, run);
       if (lookInMs === undefined) continue;
       left.push(run);
@@ -83,6 +90,10 @@ export const agentWatchWorker = defineWorker({
     await deps.queues.add([watch(left, deps.now().getTime(), Math.min(...next))]);
   },
 });
+
+/** An agent has it, and its run goes on. */
+const isWatched = ({ status, agent_id, token_hash }: JobRow): boolean =>
+  agent_id !== null && (status === "RUNNING" || token_hash !== null);
 
 /**
  * Returns a job that its agent did not confirm, and fails one whose agent has gone.
@@ -96,7 +107,7 @@ export async function lookAt(
   upSince = startedAt,
 ): Promise<number | undefined> {
   const row = await findJobById(deps.db, jobId);
-  if (row === undefined || row.attempt !== attempt || row.agent_id === null) return undefined;
+  if (row === undefined || row.attempt !== attempt || !isWatched(row)) return undefined;
   const now = deps.now().getTime();
   if (row.status === "RUNNING") {
     const run = await findRun(deps.db, { job_id: jobId, attempt });
@@ -110,7 +121,7 @@ export async function lookAt(
     await failed(deps, row, { reason, rules });
     return undefined;
   }
-  if (row.token_hash === null || row.assigned_at === null) return undefined;
+  if (row.assigned_at === null) return undefined;
   const left = confirmMs - (now - Math.max(upSince, Number(row.assigned_at)));
   if (left > 0) return left;
   const { agent_id: agentId, token_hash: tokenHash } = row;
