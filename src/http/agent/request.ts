@@ -17,6 +17,7 @@ import type { RequestContext } from "../core/request.ts";
 import { type Route, route } from "../core/route.ts";
 import { factsOf } from "./facts.ts";
 import { featuresNeeded, type JobAnswer, jobAnswer } from "./job-answer.ts";
+import { keepGiven } from "./job-proof.ts";
 import { keepRun } from "./masks.ts";
 import { AgentProof, agentOf, featuresOf, provedAgent } from "./proof.ts";
 import { protocol } from "./protocol.ts";
@@ -165,20 +166,22 @@ async function begun(
 ): Promise<JobAnswer | undefined> {
   const facts = await factsOf(deps, job);
   if (facts === undefined) return undefined;
+  const run = {
+    job_id: job.id,
+    attempt: job.attempt,
+    project_id: job.project_id,
+    agent_id: agent.id,
+    token_hash: hashToken(token),
+    contact_at: deps.now(),
+    cancels_gracefully: features.has("cancel_gracefully"),
+  };
   const [payload] = await Promise.all([
     jobPayload(deps, job, token, { spec, facts, hasArtifacts }),
-    beginRun(deps.db, {
-      job_id: job.id,
-      attempt: job.attempt,
-      project_id: job.project_id,
-      agent_id: agent.id,
-      token_hash: hashToken(token),
-      contact_at: deps.now(),
-      cancels_gracefully: features.has("cancel_gracefully"),
-    }),
+    beginRun(deps.db, run),
   ]);
   if (payload === undefined) return undefined;
-  keepRun(hashToken(token), token, payload);
+  keepRun(run.token_hash, token, payload);
+  keepGiven(payload.number, job, run);
   const dependencies = await archives(deps, payload);
   return jobAnswer({ payload, token, agent, dependencies, publicUrl: deps.publicUrl });
 }

@@ -42,6 +42,12 @@ type Ending = "canceling_until" | "over_at";
 export type NewRun = Omit<JobRunRow, Later | Ending | "cancels_gracefully"> &
   Readonly<{ cancels_gracefully?: boolean }>;
 
+/** What the row of a run begins with beside that. */
+export const ofNewRun: Pick<JobRunRow, Later | Ending> = {
+  ...{ final_at: null, watched_at: null, sealed_at: null, canceling_until: null, over_at: null },
+  ...{ received: 0n, stored: 0n, tail: Buffer.alloc(0) },
+};
+
 export async function beginRun(db: Knex, run: NewRun): Promise<void> {
   const going = { cancels_gracefully: false, canceling_until: null, over_at: null, ...run };
   await db("public.job_run").insert(going).onConflict(["job_id", "attempt"]).merge();

@@ -4,12 +4,12 @@ import { startAppWithAgent } from "../../support/agent-app.ts";
 import { agentTalk } from "../../support/agent-job.ts";
 import { pipelinesOf } from "../../support/pipeline-app.ts";
 
-const { app, anna, token, at, put, begin } = await startAppWithAgent();
+const { app, anna, token, at, take, put, begin } = await startAppWithAgent();
 
 before(() => at.commit({ ".forge-ci.yaml": "build:\n  script: [make]\n" }));
 
 describe("a job that is run", () => {
-  it("has its row and plan read with the queue, and its row with that of its run", async () => {
+  it("has its row and plan read with the queue, and its row with that of its run at its end", async () => {
     await at.start();
     const statements: string[] = [];
     const note = ({ sql }: Readonly<{ sql: string }>) => statements.push(sql);
@@ -19,8 +19,38 @@ describe("a job that is run", () => {
     const about = (what: RegExp) => statements.filter((sql) => what.test(sql)).length;
     expect(about(/^select "spec" from "pipeline_job_spec"/)).to.equal(0);
     expect(about(/^select \* from "pipeline_job" where "id"/)).to.equal(0);
-    expect(about(/^select job\.\*.*public\.job_run as run/s)).to.equal(2);
+    expect(about(/^select job\.\*.*public\.job_run as run/s)).to.equal(1);
     expect(about(/^select .* from "public"\."job_run"/)).to.equal(0);
+  });
+
+  it("does not start once it was canceled, though its run is not looked up", async () => {
+    const { localId } = await at.start();
+    const job = await take();
+    const canceled = await app.post(`${at.base}/cicd/pipeline/${localId}/cancel`, { token });
+    expect(canceled.status, canceled.text).to.equal(200);
+    const head = await app.head();
+    for (const times of [1, 2]) {
+      const answer = await put(job, { state: "running" });
+      expect([times, answer.status]).to.deep.equal([times, 403]);
+      expect(answer.headers.get("job-status")).to.equal("canceled");
+    }
+    expect(await app.head()).to.equal(head);
+    const [shown] = await at.jobs(localId);
+    expect(shown).to.include({ status: "CANCELED" });
+  });
+
+  it("is started by its own token and number alone", async () => {
+    await at.commit({ ".forge-ci.yaml": "one: {script: x}\ntwo: {script: x}" }, "Two [skip ci]");
+    await at.start();
+    const [one, two] = [await take(), await take()];
+    const head = await app.head();
+    expect((await put({ ...one, id: two.id }, { state: "running" })).status).to.equal(403);
+    expect((await put(one, { state: "running" }, two.token)).status).to.equal(403);
+    expect(await app.head()).to.equal(head);
+    for (const job of [one, two]) {
+      expect((await put(job, { state: "running" })).status).to.equal(200);
+      expect((await put(job, { state: "success" })).status).to.equal(200);
+    }
   });
 
   it("is queued and claimed by what read models show, without reading its stream", async () => {
