@@ -168,7 +168,7 @@ async function work(
     concurrency,
     // After a kill, its jobs go to others within half a minute.
     lockDuration: 15_000,
-    stalledInterval: 10_000,
+    stalledInterval: 15_000,
     // A killed process does not count as a failure of the job.
     maxStalledCount: attemptsMax,
     // A worker is notified of new jobs; each look without one takes PostgreSQL four statements.
