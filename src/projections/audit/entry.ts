@@ -8,16 +8,9 @@ import { packageVersionStream } from "../../events/package/version.ts";
 import { packageVersionIdOf } from "../../platform/package/coordinates.ts";
 import { arrayBytes } from "../../platform/postgres/array-bytes.ts";
 import { allOf } from "../../platform/postgres/pipelined.ts";
-import type { Statement } from "../../platform/postgres/together.ts";
 import { storableText } from "../../platform/storable-text.ts";
 import { everyType } from "../core/every-type.ts";
-import {
-  type ColumnTypes,
-  columnOf,
-  insertColumns,
-  insertStatement,
-  merging,
-} from "../core/insert-columns.ts";
+import { type ColumnTypes, columnOf, insertColumns, merging } from "../core/insert-columns.ts";
 import type { Projection, Tx } from "../core/projection.ts";
 import { placeNamedBy, subjectId } from "./subject.ts";
 
@@ -99,9 +92,10 @@ export const auditEntryProjection: Projection = {
     const places = new Map<string, string>();
     const lookups = lookupsOf(events);
     const rows = events.map((event) => rowOf(event, places));
+    const entries = entriesPlaced(rows, lookups);
+    const days = notedDays(rows);
     return [
-      entriesPlaced(db, rows, lookups),
-      dayStatement(db, rows),
+      db.raw(`with days as (${days.text}) ${entries.text}`, [...days.values, ...entries.values]),
       ...events.flatMap((event) => nameStatement(db, event) ?? []),
     ];
   },
@@ -130,9 +124,10 @@ const merged = merging(columns, ["position"]);
 async function applyAll(tx: Tx, events: readonly Recorded[]): Promise<void> {
   const places = await placesOfStreams(tx, events);
   const rows = events.map((event) => rowOf(event, places));
+  const days = notedDays(rows);
   await allOf([
     insertColumns(tx, { table: "audit_entry", types: columns, rows, onConflict: merged }),
-    dayStatement(tx, rows),
+    tx.raw(days.text, days.values),
     ...events.flatMap((event) => nameStatement(tx, event) ?? []),
   ]);
 }
@@ -172,28 +167,30 @@ function lookupsOf(events: readonly Recorded[]): readonly (string | null)[] {
   });
 }
 
+/** A part of a statement and its parameters. */
+type Part = Readonly<{ text: string; values: readonly Knex.Value[] }>;
+
 /** Inserts entries, whose places PostgreSQL looks up where the events do not name them. */
-function entriesPlaced(
-  db: Knex,
-  rows: readonly AuditEntryRow[],
-  lookups: readonly (string | null)[],
-): Statement {
-  if (lookups.every((lookup) => lookup === null)) {
-    return insertStatement(db, { table: "audit_entry", types: columns, rows, onConflict: merged });
-  }
+function entriesPlaced(rows: readonly AuditEntryRow[], lookups: readonly (string | null)[]): Part {
   const names = Object.keys(columns) as (keyof AuditEntryRow)[];
+  const isPlaced = lookups.every((lookup) => lookup === null);
   const selected = names.map((name) =>
-    name === "place_id"
+    name === "place_id" && !isPlaced
       ? `coalesce(given.place_id, (select known.place_id from audit_entry as known
            where known.stream = given.lookup and known.place_id is not null limit 1))`
       : `given.${name}`,
   );
-  const arrays = [...Object.values(columns), "text"].map((type) => `?::${type}[]`);
-  return db.raw(
-    `insert into audit_entry (${names.join(", ")}) select ${selected.join(", ")}
-     from unnest(${arrays.join(", ")}) as given (${names.join(", ")}, lookup) on conflict ${merged}`,
-    [...names.map((name) => columnOf(columns[name], rows, name)), arrayBytes("text", lookups)],
+  const all = names.map(
+    (name) => [name, columns[name], columnOf(columns[name], rows, name)] as const,
   );
+  const lookup = ["lookup", "text", arrayBytes("text", lookups)] as const;
+  const given = isPlaced ? all : [...all, lookup];
+  return {
+    text: `insert into audit_entry (${names.join(", ")}) select ${selected.join(", ")}
+     from unnest(${given.map(([, type]) => `?::${type}[]`).join(", ")})
+       as given (${given.map(([name]) => name).join(", ")}) on conflict ${merged}`,
+    values: given.map(([, , value]) => value),
+  };
 }
 
 /** Which field of a tag's event names the version that it is given to. */
@@ -238,7 +235,7 @@ async function placesOfStreams(tx: Tx, events: readonly Recorded[]): Promise<Map
 
 const dayMs = 86_400_000;
 
-function dayStatement(db: Knex, rows: readonly AuditEntryRow[]): Knex.Raw {
+function notedDays(rows: readonly AuditEntryRow[]): Part {
   const days = new Map<number, { first: bigint; last: bigint }>();
   for (const { position, occurred_at } of rows) {
     const day = Math.floor(occurred_at.getTime() / dayMs);
@@ -251,14 +248,14 @@ function dayStatement(db: Knex, rows: readonly AuditEntryRow[]): Knex.Raw {
   }
   const named = [...days.keys()].map((day) => new Date(day * dayMs).toISOString().slice(0, 10));
   const noted = [...days.values()];
-  return db.raw(
-    `insert into audit_day (day, first_position, last_position)
+  return {
+    text: `insert into audit_day (day, first_position, last_position)
      select * from unnest(?::date[], ?::bigint[], ?::bigint[])
      on conflict (day) do update set
        first_position = least(audit_day.first_position, excluded.first_position),
        last_position = greatest(audit_day.last_position, excluded.last_position)`,
-    [named, noted.map(({ first }) => String(first)), noted.map(({ last }) => String(last))],
-  );
+    values: [named, noted.map(({ first }) => String(first)), noted.map(({ last }) => String(last))],
+  };
 }
 
 /** Notes what the event says of the name of a token or an OAuth application; undefined when it says nothing. */
