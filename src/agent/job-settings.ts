@@ -21,7 +21,7 @@ export const isTrue = (value = ""): boolean => /^(?:1|t|true)$/i.test(value);
 /** Anything that is not false is true. */
 export const isFalse = (value = ""): boolean => /^(?:0|f|false)$/i.test(value);
 
-/** Words of flags or paths, without quoting, as gitlab-runner reads them. `none` stands for no flags. */
+/** Words of flags or paths, without quoting, as gitlab-runner reads them. `none` means no flags. */
 export function flagsOf(values: Values, name: string): readonly string[] | undefined {
   const text = values.get(name)?.trim() ?? "";
   if (text === "") return undefined;

@@ -5,7 +5,7 @@ import { plainVariables, variablesOf } from "./job-variable.ts";
 /**
  * The variables of a job as the pipeline that it starts is given them: with the values that they have here. References
  * to what only settings hold are left to that pipeline, so secrets do not reach another project. What the values
- * contain beside is not expanded again: `$$` stands for a dollar sign.
+ * contain beside is not expanded again: `$$` means a dollar sign.
  */
 export async function handedVariables(run: JobRun): Promise<Readonly<Record<string, string>>> {
   const { all, given } = await plainVariables(run);
