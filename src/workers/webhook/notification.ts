@@ -14,6 +14,7 @@ import type { WorkerDeps } from "../core/deps.ts";
 import type { Reactor } from "../core/reactor.ts";
 import { type Notification, payloadText } from "./payload.ts";
 import { payloadBuilders } from "./payloads.ts";
+import type { ProjectAt } from "./project-history.ts";
 
 /**
  * Turns what happened in a project into deliveries to the webhooks that were subscribed to it. It
@@ -65,7 +66,11 @@ export function deliveryIdOf(
   return WebhookDeliveryId.parse(id);
 }
 
-type Occasion = Readonly<{ replayId?: string }>;
+type Occasion = Readonly<{
+  replayId?: string;
+  /** What the project was like when the event happened; as it is now when left out. */
+  projectAt?: ProjectAt;
+}>;
 
 const webhooksAtOnce = 20;
 
@@ -88,10 +93,11 @@ export async function notify(
   occasion: Occasion,
   deps: WorkerDeps,
 ): Promise<void> {
-  const { replayId } = occasion;
+  const { replayId, projectAt } = occasion;
   if (webhookIds.length === 0) return;
-  const project = await findProjectById(deps.db, projectId);
-  if (project === undefined) return;
+  const found = await findProjectById(deps.db, projectId);
+  if (found === undefined) return;
+  const project = { ...found, ...projectAt?.(event.position) };
   const addresses = addressesOf(deps, await findSettings(deps.db));
   const text = payloadText(topic, project, await fields(), addresses);
   const body = await deps.vault.seal(projectSubject(projectId), text);

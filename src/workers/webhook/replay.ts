@@ -18,6 +18,7 @@ import { type EventPlace, eventsAt, oldestEvents, placeOf } from "./history.ts";
 import { deliveryIdOf, notificationOf, notify } from "./notification.ts";
 import type { Notification } from "./payload.ts";
 import { payloadBuilders } from "./payloads.ts";
+import { type ProjectAt, projectHistory } from "./project-history.ts";
 
 /** The oldest events of a period; a replay with a later start sends those after them. */
 const eventsMax = 10_000;
@@ -90,6 +91,7 @@ export const webhookReplayWorker = defineWorker({
       job,
       requested,
       notificationFor,
+      projectAt: await projectHistory(await projectOf(webhookId, deps), deps),
       most: mostOf(perSecond),
       tail: undefined,
     };
@@ -183,6 +185,7 @@ type Part = Readonly<{
   job: ReplayJob;
   requested: ReplayRequested;
   notificationFor: (event: Recorded) => Promise<Notification | undefined>;
+  projectAt: ProjectAt;
   /** Deliveries, those that an earlier run has scheduled included: so each run ends at the same event. */
   most: number;
 }> & {
@@ -202,7 +205,7 @@ async function sendPart(
   deps: WorkerDeps,
   signal: AbortSignal,
 ): Promise<Next | "ended" | "all"> {
-  const { job, requested, notificationFor, most } = part;
+  const { job, requested, notificationFor, projectAt, most } = part;
   const { webhookId, replayId } = job;
   const idOf = (event: Recorded) => deliveryIdOf(event, webhookId, replayId);
   const known = await scheduledAmong(deps.db, given.map(idOf));
@@ -234,7 +237,7 @@ async function sendPart(
       if (!(await goesOn(job, requested, deps))) return "ended";
       lookedAt = performance.now();
     }
-    await notify(event, notification, [webhookId], { replayId }, deps);
+    await notify(event, notification, [webhookId], { replayId, projectAt }, deps);
   }
   if (last === undefined || ahead.length === 0) return "all";
   // Without a pace the next part is larger than the events that were collected ahead.

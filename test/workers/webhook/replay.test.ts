@@ -6,6 +6,7 @@ import { webhookDelivery } from "../../../src/commands/webhook/delivery.ts";
 import { webhook } from "../../../src/commands/webhook/webhook.ts";
 import type { NewEvent } from "../../../src/events/core/event.ts";
 import { type ProjectId, UserId, type WebhookId } from "../../../src/events/core/ids.ts";
+import { projectStream } from "../../../src/events/project/project.ts";
 import { repositoryStream } from "../../../src/events/repository/repository.ts";
 import { findWebhookReplay, stuckReplays } from "../../../src/projections/webhook/replay.ts";
 import type { WorkerDeps } from "../../../src/workers/core/deps.ts";
@@ -83,16 +84,23 @@ describe("the job of a replay", () => {
     return replayId;
   }
 
-  /** Deliveries of a webhook in the order in which they were scheduled. */
-  async function scheduled(id: WebhookId): Promise<readonly string[]> {
-    const found: string[] = [];
+  type Payload = Readonly<{
+    project: Readonly<{ title: string; language: string; private: boolean }>;
+    branch?: Readonly<{ name: string }>;
+    tag?: Readonly<{ name: string }>;
+  }>;
+
+  /** Of a webhook's deliveries in the order in which they were scheduled. */
+  async function payloads(id: WebhookId): Promise<readonly Payload[]> {
+    const found: Payload[] = [];
     for await (const { type, data } of deps.store.readAll()) {
       if (type !== "WebhookDeliveryScheduled" || data["webhookId"] !== id) continue;
-      const body = JSON.parse((await deps.vault.open(data["body"] as never)) ?? "{}");
-      found.push(body.branch?.name ?? body.tag?.name);
+      found.push(JSON.parse((await deps.vault.open(data["body"] as never)) ?? "{}"));
     }
     return found;
   }
+  const scheduled = async (id: WebhookId) =>
+    (await payloads(id)).map(({ branch, tag }) => branch?.name ?? tag?.name);
 
   async function progress(id: WebhookId, replayId: string) {
     await deps.visible((await deps.store.head()) ?? 0n);
@@ -263,5 +271,26 @@ describe("the job of a replay", () => {
     await webhookReplayWorker.runJob(jobs[0], deps, never);
     expect((await progress(webhookId, replayId))?.outcome).to.equal("scheduled");
     expect((await stuckReplays(deps.db, future, 10)).map(({ id }) => id)).not.to.include(replayId);
+  });
+
+  it("describes the project as it was at each event", async () => {
+    const now = { title: "Found", description: null, language: null, topics: [], siteUrl: null };
+    const previous = { ...now, title: "Project search", language: "TypeScript" };
+    await deps.store.append(projectStream(projectId), "any", [
+      event("ProjectDetailsChanged", { details: now, previous }),
+      event("ProjectVisibilityChanged", { private: false, previous: true }),
+    ]);
+    await deps.store.append(repositoryStream(projectId), "any", [
+      event("TagDeleted", { tag: "v9", objectId: "0".repeat(40) }),
+    ]);
+    const webhookId = await hook();
+    const replayId = await givenReplay(webhookId, { topics: ["TAG_DELETE"] });
+    await webhookReplayWorker.runJob({ webhookId, replayId }, deps, never);
+
+    const sent = (await payloads(webhookId)).map(({ project, tag }) => [
+      ...[tag?.name, project.title, project.language, project.private],
+    ]);
+    expect(sent[0]).to.deep.equal(["v0", "Project search", "TypeScript", true]);
+    expect(sent.at(-1)).to.deep.equal(["v9", "Found", "", false]);
   });
 });
