@@ -1,13 +1,28 @@
-import { constants, createWriteStream } from "node:fs";
-import { lstat, mkdir, open, readlink, rm, symlink } from "node:fs/promises";
+import {
+  closeSync,
+  constants,
+  createReadStream,
+  fchmodSync,
+  fstatSync,
+  lstatSync,
+  openSync,
+  readFileSync,
+  readlinkSync,
+  readSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { lstat, mkdir, open, rm, symlink } from "node:fs/promises";
 import path from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { pipeline } from "node:stream/promises";
-import { crc32, deflateRawSync } from "node:zlib";
-import type { Entry } from "yauzl";
+import { crc32, deflateRawSync, inflateRawSync } from "node:zlib";
+import type { Entry, ZipFile } from "yauzl";
 
+import { breather } from "../platform/breather.ts";
 import { type FoundFile, makeParents } from "./file-tree.ts";
+import { ZipWriter } from "./zip-writer.ts";
 
 const typeMask = 0o170000;
 const linkType = 0o120000;
@@ -19,68 +34,152 @@ const unpackedBytesMax = 64 * 1024 ** 3;
 const entriesMax = 500_000;
 const linkBytesMax = 4_096;
 
+/** Files up to this size are handled in memory, by calls that block: most files of an archive are small. */
+const smallBytesMax = 64 * 1024;
+
 /** Writes a ZIP archive of files below a directory; links are kept as links. */
 export async function writeZip(
   root: string,
   files: readonly FoundFile[],
   target: string,
 ): Promise<void> {
-  const { default: yazl } = await import("yazl");
-  const archive = new yazl.ZipFile();
-  // It is a PassThrough; the declared type is wider.
-  const body = archive.outputStream as Readable;
-  archive.on("error", (error: Error) => body.destroy(error));
-  for (const { path: relative, kind } of files) {
-    const file = path.join(root, relative);
-    const { mode, mtime } = await lstat(file);
-    if (kind === "directory") archive.addEmptyDirectory(relative, { mode, mtime });
-    else if (kind === "link") {
-      const options = { mode: linkType | permissions, mtime, compress: false };
-      archive.addBuffer(Buffer.from(await readlink(file)), relative, options);
-    } else {
-      const options = { mode: fileType | (mode & permissions), mtime };
-      archive.addReadStreamLazy(relative, options, (give) => {
-        openPlain(file).then(
-          (content) =>
-            give(
-              null,
-              content.once("error", (error) => body.destroy(error)),
-            ),
-          (error: Error) => body.destroy(error),
-        );
-      });
+  const handle = await open(target, "wx", 0o600);
+  try {
+    const archive = new ZipWriter(handle);
+    const breathe = breather();
+    for (const { path: relative, kind } of files) {
+      await breathe();
+      if (relative.includes("\\"))
+        throw new Error(`${relative}: a backslash is no part of a name.`);
+      const file = path.join(root, relative);
+      if (kind === "file") {
+        await addFile(archive, relative, file);
+        continue;
+      }
+      const { mode, mtime } = lstatSync(file);
+      if (kind === "directory") await archive.add(`${relative}/`, { mode, mtime }, Buffer.alloc(0));
+      else {
+        const link = Buffer.from(readlinkSync(file));
+        await archive.add(relative, { mode: linkType | permissions, mtime }, link);
+      }
     }
+    await archive.end();
+  } finally {
+    await handle.close();
   }
-  archive.end();
-  await pipeline(body, createWriteStream(target, { mode: 0o600, flags: "wx" }));
 }
 
 /** A file, not what a link leads to. */
-async function openPlain(file: string): Promise<Readable> {
-  const handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
-  return handle.createReadStream();
+async function addFile(archive: ZipWriter, name: string, file: string): Promise<void> {
+  const descriptor = openSync(file, readFlags);
+  try {
+    const status = fstatSync(descriptor);
+    const about = { mode: fileType | (status.mode & permissions), mtime: status.mtime };
+    if (status.size <= smallBytesMax) {
+      await archive.add(name, about, readFileSync(descriptor));
+      return;
+    }
+    const content = createReadStream("", { fd: descriptor, autoClose: false, start: 0 });
+    await archive.addStream(name, about, { content, bytesExpected: status.size });
+  } finally {
+    closeSync(descriptor);
+  }
 }
+
+const readFlags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 /**
  * Unpacks a ZIP archive below a directory. What is there already is replaced.
  *
- * @throws Error for an entry that would lie elsewhere, and for archives beyond the limits
+ * @throws Error for an entry that would lie elsewhere, and, before anything is written, for archives beyond the limits
  */
 export async function unpackZip(file: string, root: string): Promise<number> {
+  await mustFit(file);
+  const archive = await openZip(file);
+  const descriptor = openSync(file, readFlags);
+  const parents = new Set<string>();
+  const breathe = breather();
+  try {
+    for await (const entry of archive.eachEntry()) {
+      await breathe();
+      const target = await makeParents(root, entry.fileName.replace(/\/$/, ""), parents);
+      if (isSmall(entry)) {
+        const { fileDataStart } = await localHeaderOf(archive, entry);
+        unpackSmall(entry, target, contentOf(descriptor, entry, fileDataStart));
+      } else await unpackEntry(entry, target, () => archive.openReadStreamPromise(entry));
+    }
+    return archive.entryCount;
+  } finally {
+    closeSync(descriptor);
+    archive.close();
+  }
+}
+
+async function openZip(file: string): Promise<ZipFile> {
   const { default: yauzl } = await import("yauzl");
-  const archive = await yauzl.openPromise(file, { autoClose: false, lazyEntries: true });
+  return yauzl.openPromise(file, { autoClose: false, lazyEntries: true });
+}
+
+/** @throws Error */
+async function mustFit(file: string): Promise<void> {
+  const archive = await openZip(file);
   try {
     if (archive.entryCount > entriesMax) throw new Error(`More than ${entriesMax} files.`);
     let bytes = 0;
     for await (const entry of archive.eachEntry()) {
       bytes += entry.uncompressedSize;
       if (bytes > unpackedBytesMax) throw new Error("The archive unpacks to too much.");
-      const target = await makeParents(root, entry.fileName.replace(/\/$/, ""));
-      await unpackEntry(entry, target, () => archive.openReadStreamPromise(entry));
     }
-    return archive.entryCount;
   } finally {
     archive.close();
+  }
+}
+
+const typeOf = (entry: Entry): number => (entry.externalFileAttributes >>> 16) & typeMask;
+const rightsOf = (entry: Entry): number =>
+  (entry.externalFileAttributes >>> 16) & permissions || 0o644;
+const createFlags =
+  constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
+
+/** A plain file, by one of the two methods that archives of artifacts have. */
+function isSmall(entry: Entry): boolean {
+  const isPlain = !entry.fileName.endsWith("/") && typeOf(entry) !== linkType;
+  const bytes = Math.max(entry.compressedSize, entry.uncompressedSize);
+  const isKnown = entry.compressionMethod === 0 || entry.compressionMethod === 8;
+  return isPlain && isKnown && bytes <= smallBytesMax && !entry.isEncrypted();
+}
+
+const localHeaderOf = (archive: ZipFile, entry: Entry) =>
+  archive.readLocalFileHeaderPromise(entry, { minimal: true });
+
+/** @throws Error when it is not what the list of files says */
+function contentOf(descriptor: number, entry: Entry, start: number): Buffer {
+  const packed = Buffer.alloc(entry.compressedSize);
+  readSync(descriptor, packed, 0, packed.length, start);
+  const content = entry.compressionMethod === 0 ? packed : inflated(packed, entry);
+  if (content.length === entry.uncompressedSize && crc32(content) === entry.crc32) return content;
+  throw new Error(`${entry.fileName} is damaged.`);
+}
+
+function inflated(packed: Buffer, { fileName, uncompressedSize: bytes }: Entry): Buffer {
+  try {
+    return inflateRawSync(packed, { maxOutputLength: Math.max(1, bytes) });
+  } catch (error) {
+    const isLarger = (error as NodeJS.ErrnoException).code === "ERR_BUFFER_TOO_LARGE";
+    const how = isLarger ? `has too many bytes: the archive says ${bytes}` : "is damaged";
+    throw new Error(`${fileName} ${how}.`);
+  }
+}
+
+function unpackSmall(entry: Entry, target: string, content: Buffer): void {
+  // A directory stays, and the next line fails.
+  rmSync(target, { force: true });
+  const descriptor = openSync(target, createFlags, rightsOf(entry));
+  try {
+    fchmodSync(descriptor, rightsOf(entry));
+    writeFileSync(descriptor, content);
+  } finally {
+    closeSync(descriptor);
   }
 }
 
@@ -89,24 +188,21 @@ async function unpackEntry(
   target: string,
   content: () => Promise<Readable>,
 ): Promise<void> {
-  const mode = entry.externalFileAttributes >>> 16;
   if (entry.fileName.endsWith("/")) {
     const known = await lstat(target).catch(() => undefined);
     if (known === undefined) await mkdir(target, { mode: 0o755 });
     else if (!known.isDirectory()) throw new Error(`${entry.fileName} is no directory here.`);
     return;
   }
-  // A directory stays, and the next line fails.
+  // A directory stays, and what follows fails.
   await rm(target, { force: true });
-  if ((mode & typeMask) === linkType) {
+  if (typeOf(entry) === linkType) {
     if (entry.uncompressedSize > linkBytesMax) throw new Error(`${entry.fileName} is too long.`);
     await symlink(await text(await content()), target);
     return;
   }
-  const rights = (mode & permissions) === 0 ? 0o644 : mode & permissions;
-  const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
-  const handle = await open(target, flags, rights);
-  await handle.chmod(rights);
+  const handle = await open(target, createFlags, rightsOf(entry));
+  await handle.chmod(rightsOf(entry));
   const writing: Writable = handle.createWriteStream();
   await pipeline(await content(), writing);
 }
@@ -139,7 +235,7 @@ export async function writeGzip(
 }
 
 async function readPlain(file: string, bytesMax: number): Promise<Buffer> {
-  const handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  const handle = await open(file, readFlags);
   try {
     const { size } = await handle.stat();
     if (size > bytesMax) throw new Error(`Reports are over ${reportBytesMax} bytes.`);

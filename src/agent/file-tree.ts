@@ -84,18 +84,25 @@ function matchers(root: string, globs: readonly string[], refused: string[]): re
 /**
  * Makes the directories above a path below the root.
  *
+ * @param known directories that were found or made before, and stay; those found now are added
  * @throws Error when the path leads outside, or through something that is no directory
  */
-export async function makeParents(root: string, relative: string): Promise<string> {
+export async function makeParents(
+  root: string,
+  relative: string,
+  known: Set<string> = new Set(),
+): Promise<string> {
   const parts = relative.split("/").filter((part) => part !== "" && part !== ".");
   const isOutside = parts.includes("..") || path.isAbsolute(relative) || relative.includes("\0");
   if (isOutside || parts.length === 0) throw new Error(`${relative} leads out of the project.`);
   let at = root;
   for (const part of parts.slice(0, -1)) {
     at = path.join(at, part);
+    if (known.has(at)) continue;
     const entry: Stats | undefined = await lstat(at).catch(() => undefined);
     if (entry === undefined) await mkdir(at, { mode: 0o755 });
     else if (!entry.isDirectory()) throw new Error(`${relative} leads through a link or a file.`);
+    known.add(at);
   }
   return path.join(at, parts.at(-1) ?? "");
 }

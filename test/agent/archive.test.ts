@@ -1,21 +1,33 @@
-import { mkdir, readdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
+import { execFileSync } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { mkdir, open, readdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { buffer } from "node:stream/consumers";
 import { expect } from "chai";
+import yauzl from "yauzl";
 import yazl from "yazl";
 
-import { unpackZip } from "../../src/agent/archive.ts";
+import { unpackZip, writeZip } from "../../src/agent/archive.ts";
+import { findFiles } from "../../src/agent/file-tree.ts";
+import { ZipWriter } from "../../src/agent/zip-writer.ts";
+import { zip } from "../support/archive.ts";
 import { temporaryDirectory } from "../support/git.ts";
+import { isInstalled } from "../support/program.ts";
 
-type Entry = Readonly<{ name: string; content: Buffer | string; mode?: number }>;
+type Entry = Readonly<{
+  name: string;
+  content: Buffer | string;
+  mode?: number;
+  compress?: boolean;
+}>;
 
 async function zipOf(...entries: readonly Entry[]): Promise<Buffer> {
-  const zip = new yazl.ZipFile();
-  for (const { name, content, mode } of entries) {
-    zip.addBuffer(Buffer.from(content), name, { ...(mode !== undefined && { mode }) });
+  const made = new yazl.ZipFile();
+  for (const { name, content, mode, compress = true } of entries) {
+    made.addBuffer(Buffer.from(content), name, { compress, ...(mode !== undefined && { mode }) });
   }
-  zip.end();
-  return buffer(zip.outputStream);
+  made.end();
+  return buffer(made.outputStream);
 }
 
 /** Unpacks it below a directory whose neighbour is `outside`; `link` leads there. */
@@ -31,10 +43,84 @@ async function unpacked(archive: Buffer) {
   return { outcome, root, outside: await readdir(path.join(parent, "outside")) };
 }
 
+/** What comes out of a directory that is packed and unpacked. */
+async function packed(root: string) {
+  const parent = await temporaryDirectory();
+  const file = path.join(parent, "a.zip");
+  const { files } = await findFiles(root, { paths: ["."], exclude: [] });
+  await writeZip(root, files, file);
+  const to = path.join(parent, "to");
+  await mkdir(to);
+  return { file, to, count: await unpackZip(file, to) };
+}
+
 const replaced = (archive: Buffer, from: string, to: string): Buffer =>
   Buffer.from(archive.toString("latin1").replaceAll(from, to), "latin1");
 
 describe("an archive of artifacts", () => {
+  it("has the files of a directory with their modes, large ones, links and empty directories", async () => {
+    const root = await temporaryDirectory();
+    const large = randomBytes(200_000);
+    await mkdir(path.join(root, "empty"));
+    await mkdir(path.join(root, "bin"));
+    await writeFile(path.join(root, "bin/run"), "#!/bin/sh\n".repeat(100), { mode: 0o750 });
+    await writeFile(path.join(root, "ärger.bin"), large);
+    await writeFile(path.join(root, "nothing"), "");
+    await symlink("bin/run", path.join(root, "link"));
+    const { to, count, file } = await packed(root);
+    expect(count).to.equal(6);
+    expect(await readdir(to)).to.have.members(["bin", "empty", "link", "nothing", "ärger.bin"]);
+    expect(await readFile(path.join(to, "link"), "utf8")).to.contain("#!/bin/sh");
+    expect((await stat(path.join(to, "bin/run"))).mode & 0o777).to.equal(0o750);
+    expect(large.equals(await readFile(path.join(to, "ärger.bin")))).to.equal(true);
+    // Readers that take an archive as it comes see the sizes in front of the files alone.
+    const archive = await yauzl.openPromise(file, { autoClose: false, lazyEntries: true });
+    for await (const entry of archive.eachEntry()) {
+      const head = await archive.readLocalFileHeaderPromise(entry);
+      expect(head.compressedSize, entry.fileName).to.equal(entry.compressedSize);
+      expect(head.crc32, entry.fileName).to.equal(entry.crc32);
+    }
+    archive.close();
+    if (isInstalled("python3")) execFileSync("python3", ["-m", "zipfile", "-t", file]);
+  });
+
+  it("may have more than 65,535 files", async () => {
+    const file = path.join(await temporaryDirectory(), "a.zip");
+    const handle = await open(file, "wx");
+    const archive = new ZipWriter(handle);
+    const about = { mode: 0o100644, mtime: new Date() };
+    const count = 66_000;
+    for (let n = 0; n < count; n += 1) await archive.add(`d/${n}`, about, Buffer.from(`${n}`));
+    await archive.end();
+    await handle.close();
+    const zip = await yauzl.openPromise(file, { lazyEntries: true });
+    const names: string[] = [];
+    for await (const entry of zip.eachEntry()) names.push(entry.fileName);
+    expect([names.length, names.at(-1)]).to.deep.equal([count, `d/${count - 1}`]);
+  });
+
+  it("is refused when a file is not what it was", async () => {
+    const archive = replaced(
+      await zipOf({ name: "a.txt", content: "right", compress: false }),
+      "right",
+      "wrong",
+    );
+    expect((await unpacked(archive)).outcome).to.equal("a.txt is damaged.");
+  });
+
+  it("is refused before a file is written when it unpacks to too much", async () => {
+    const honest = zip(
+      [
+        ["first.txt", "a"],
+        ...Array.from({ length: 20 }, (_, n): [string, string] => [`bomb${n}`, "b"]),
+      ],
+      { claimedBytes: 0xffff_fff0 },
+    );
+    const { outcome, root } = await unpacked(honest);
+    expect(outcome).to.equal("The archive unpacks to too much.");
+    expect(await readdir(root)).to.deep.equal(["link"]);
+  });
+
   it("is unpacked with links as links", async () => {
     const archive = await zipOf(
       { name: "a/b.txt", content: "b" },
