@@ -44,11 +44,10 @@ type Settled = Readonly<{
  */
 export async function workplaceOf(given: Given): Promise<Settled> {
   const usual = await settled(given, nameOf(given.job));
-  const { values } = usual.environment;
-  const wanted = values.get("GIT_CLONE_PATH") ?? "";
+  const wanted = usual.environment.values.get("GIT_CLONE_PATH") ?? "";
   if (wanted === "") return usual;
   try {
-    return await settled(given, below(values.get("CI_BUILDS_DIR") ?? "", wanted));
+    return await settled(given, below(usual.place.seen.builds, wanted));
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
     const refused = new JobFailure("runner_configuration_error", `GIT_CLONE_PATH: ${message}`);

@@ -137,6 +137,8 @@ describe("settings of a job of the own agent", () => {
       expect(refused.end, path).to.deep.equal({ state: "failed", reason });
       expect(refused.said).to.match(/GIT_CLONE_PATH: \S+ is not below \/\S+ \(CI_BUILDS_DIR\)/);
     }
+    const moved = { CI_BUILDS_DIR: "/tmp", GIT_CLONE_PATH: "/tmp/x" };
+    expect((await run({ variables: moved, script })).end).to.include({ state: "failed" });
   });
 });
 
