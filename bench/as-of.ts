@@ -1,63 +1,101 @@
+import { randomUUID } from "node:crypto";
+
+import { metadataFor } from "../test/support/history.ts";
 import { figure, median, timed } from "./figure.ts";
+import { withStoresOf } from "./inside.ts";
 import { type BenchService, withService } from "./service.ts";
+import { serviceMs, settled } from "./settled.ts";
 
 /**
- * An issue with 1,000 changes as it was in the middle of them, against the same issue as it is; the first time after
- * another issue, because the tables of the past are made once for all.
- * `node --import tsx bench/as-of.ts [changes] [rounds]`
+ * Issues with 1,000 changes as they were, against the same issues as they are: each for the first time, then again, by
+ * the clock and by the processor time of all processes. Other issues come before, because the tables of the past are
+ * made once for all and code is compiled while it runs. The changes are appended to the log directly.
+ * `node --import tsx bench/as-of.ts [changes] [issues] [warm-ups]`
  */
 const changes = Number(process.argv[2] ?? 1_000);
-const rounds = Number(process.argv[3] ?? 100);
+const issues = Number(process.argv[3] ?? 40);
+const warmUps = Number(process.argv[4] ?? 20);
+const perAppend = 100;
+const againRounds = 5;
+const turns = 4;
+
+type Numbered = Readonly<{ id: string; localId: number }>;
+type Kind = "now" | "first" | "again";
 
 await withService(async (bench) => {
-  await bench.project("past");
-  const at = `${bench.service.url}/project/bench/past/issue`;
-  await ask(bench, "POST", at, { title: "0", description: "It finds nothing." });
-  let middle = "";
-  for (let change = 1; change <= changes; change += 1) {
-    const body = { title: String(change), description: "It finds nothing." };
-    const { updatedAt } = await ask(bench, "PUT", `${at}/1/edit`, body);
-    if (change === Math.ceil(changes / 2)) middle = String(updatedAt);
+  const { service, project } = bench;
+  await project("past");
+  const at = `${service.url}/project/bench/past`;
+  const projectId = String((await ask(bench, at))["id"]);
+  const things: Numbered[] = [];
+  for (let n = 0; n < issues + warmUps; n += 1) {
+    const issue = await ask(bench, `${at}/issue`, { title: "0", description: "It finds nothing." });
+    things.push({ id: String(issue["id"]), localId: Number(issue["localId"]) });
   }
-  await ask(bench, "POST", at, { title: "another", description: "It finds nothing." });
-  const newest = new Date().toISOString();
-  const today = async () => mustBe(await ask(bench, "GET", `${at}/1`), changes);
-  const then = (asOf: string) => ask(bench, "GET", `${at}/1?asOf=${asOf}`);
-  await ask(bench, "GET", `${at}/2?asOf=${newest}`);
-  const first = await timed(async () => mustBe(await then(newest), changes));
-  const now = await timed(today);
-  figure(`issue of ${changes} changes, at first`, "ms", first, { name: "as it is", value: now });
-  for (const [name, asOf] of [
-    ["after half of them", middle],
-    ["after all of them", newest],
-  ] as const) {
-    const times = { today: [] as number[], past: [] as number[] };
-    for (let round = 0; round < rounds; round += 1) {
-      times.today.push(await timed(today));
-      times.past.push(await timed(() => then(asOf)));
+  await withStoresOf(service, async ({ store }) => {
+    for (const { id } of things) {
+      for (let from = 1; from <= changes; from += perAppend) {
+        const events = edits(projectId, from, Math.min(perAppend, changes - from + 1));
+        await store.append(`issue-${id}`, BigInt(from - 1), events);
+      }
     }
-    const baseline = { name: "as it is", value: median(times.today) };
-    figure(`issue of ${changes} changes, ${name}`, "ms", median(times.past), baseline);
+  });
+  await settled(service);
+  const newest = new Date().toISOString();
+  const answer = async ({ localId }: Numbered, query = ""): Promise<void> => {
+    const { title } = await ask(bench, `${at}/issue/${localId}${query}`);
+    if (title !== String(changes)) throw new Error(`The issue is ${title}`);
+  };
+  const then = (thing: Numbered) => answer(thing, `?asOf=${newest}`);
+  const [warm, measured] = [things.slice(0, warmUps), things.slice(warmUps)];
+  for (const thing of warm) for (const each of [answer, then, then]) await each(thing);
+
+  const clock: Record<Kind, number[]> = { now: [], first: [], again: [] };
+  const used: Record<Kind, number> = { now: 0, first: 0, again: 0 };
+  const run = async (kind: Kind, some: readonly Numbered[], one: (thing: Numbered) => unknown) => {
+    const before = await serviceMs(service);
+    for (const thing of some) clock[kind].push(await timed(async () => one(thing)));
+    used[kind] += (await serviceMs(service)) - before;
+  };
+  const size = Math.ceil(measured.length / turns);
+  for (let from = 0; from < measured.length; from += size) {
+    const some = measured.slice(from, from + size);
+    const repeated = Array.from({ length: againRounds }, () => some).flat();
+    await run("now", repeated, (thing) => answer(thing));
+    await run("first", some, then);
+    await run("again", repeated, then);
+    await run("now", repeated, (thing) => answer(thing));
+  }
+  const each = (kind: Kind) => used[kind] / clock[kind].length;
+  for (const kind of ["first", "again"] as const) {
+    const name = `issue of ${changes} changes, ${kind}`;
+    const today = { name: "as it is", value: median(clock.now) };
+    figure(name, "ms", median(clock[kind]), today);
+    figure(`${name}, processors`, "ms", each(kind), { name: "as it is", value: each("now") });
   }
 });
 
-function mustBe(issue: Readonly<Record<string, unknown>>, title: number) {
-  if (issue["title"] !== String(title)) throw new Error(`The issue is ${issue["title"]}`);
-  return issue;
+function edits(projectId: string, from: number, count: number) {
+  const at = new Date().toISOString();
+  return Array.from({ length: count }, (_, n) => {
+    const [id, details] = [randomUUID(), { title: String(from + n) }];
+    const previousDetails = { title: String(from + n - 1) };
+    const data = { projectId, details, previousDetails, editedById: projectId, editedAt: at };
+    return { type: "IssueEdited", id, metadata: metadataFor(id, { occurredAt: at }), data };
+  });
 }
 
 async function ask(
   { authorization }: BenchService,
-  method: string,
   url: string,
   body?: object,
 ): Promise<Readonly<Record<string, unknown>>> {
   const response = await fetch(url, {
-    method,
+    method: body === undefined ? "GET" : "POST",
     headers: { authorization, "content-type": "application/json" },
     ...(body && { body: JSON.stringify(body) }),
   });
   const text = await response.text();
-  if (!response.ok) throw new Error(`${method} ${url}: ${response.status} ${text}`);
+  if (!response.ok) throw new Error(`${url}: ${response.status} ${text}`);
   return JSON.parse(text) as Readonly<Record<string, unknown>>;
 }
