@@ -5,6 +5,7 @@ import { sweepArtifacts } from "./agent/artifact-sweep.ts";
 import { jobLogEnd, jobLogRemoval, jobLogRemovalWorker, jobLogWorker } from "./agent/keep-log.ts";
 import { sweepJobsWithoutAgent, sweepStuckJobs } from "./agent/stuck.ts";
 import { agentWatch, agentWatchWorker } from "./agent/watch.ts";
+import { snapshotOfPast } from "./audit/snapshot.ts";
 import type { Reactor } from "./core/reactor.ts";
 import { retrySetAside } from "./core/set-aside.ts";
 import type { Sweep } from "./core/sweep.ts";
@@ -64,6 +65,7 @@ import { sweepWebhooks } from "./webhook/sweep.ts";
 /** Everything that turns events into jobs, sorted by name. */
 export const allReactors: readonly Reactor[] = [
   accountLink,
+  snapshotOfPast,
   commitReferenceReactor,
   agentWatch,
   environmentBranch,

@@ -1,16 +1,18 @@
 import type { Recorded } from "../../events/core/event.ts";
-import { type LocalIdKind, localIdStream } from "../../events/core/local-id.ts";
+import { localIdStream } from "../../events/core/local-id.ts";
 import { idInStream } from "../../events/core/stream.ts";
 import { Limiter } from "../../platform/limiter.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import {
   type Happened,
-  hadBegun,
   happenedIn,
   numbersIn,
   type Until,
 } from "../../projections/audit/happened.ts";
-import { findKept, readKept } from "../../projections/audit/kept-events.ts";
+import { readKept } from "../../projections/audit/kept-events.ts";
+import { numberEvent } from "../../projections/audit/number-event.ts";
+import { inOrder, type PastFold, pastFold } from "../../projections/audit/past-fold.ts";
+import { findSources, type PastSource, typesOf } from "../../projections/audit/snapshot.ts";
 import { withReadModelsOf } from "../../projections/core/as-of.ts";
 import type { Projection } from "../../projections/core/projection.ts";
 import { findUserById, findUserNamed, type UserRow } from "../../projections/user/user.ts";
@@ -55,16 +57,14 @@ export function answerAsOf<Result>(
     mustReadPast(owner, request);
     await mustBePast(until, deps);
     const { kind, id } = owner;
-    const reading = eventsAsOf({ asOf, until, owner, params }, deps);
-    // Both reads run at once; that the place did not exist yet is reported before a failure to read.
-    reading.catch(() => undefined);
-    if (!(await hadBegun(deps.db, owner.stream, until))) notThere(owner);
-    const events = await reading;
+    const read = await readPast({ asOf, until, owner, params }, deps);
+    if (read === undefined) notThere(owner);
+    const { keep, ...made } = read;
     const { numbered } = asOf;
     const below = numbered?.below ? [numbered.below.readModel] : [];
     const readModels = [...asOf.readModels, ...(numbered ? [numbered.readModel, ...below] : [])];
-    const past = { ownerId: id, events, context: { open: deps.vault.open } };
-    return withReadModelsOf(deps.db, readModels, past, async (db) => {
+    const past = { ownerId: id, ...made, context: { open: deps.vault.open } };
+    const answer = await withReadModelsOf(deps.db, readModels, past, async (db) => {
       const row = await asOf.again?.(db, id);
       if (asOf.again !== undefined && row === undefined) notThere(owner);
       const result = await run({
@@ -75,6 +75,8 @@ export function answerAsOf<Result>(
       if (asOf.anyLength !== true) mustBeFew(result);
       return result;
     });
+    await keep();
+    return answer;
   });
 }
 
@@ -123,30 +125,11 @@ const isBefore = (until: Until, end: Readonly<{ position: bigint; at: number }>)
     ? until.position <= end.position
     : until.time.getTime() < end.at - clockDifferenceMs;
 
-/** The owners above a place, unless it had another one then: what those had handed down is not read. */
-async function aboveSince(
-  { id, above }: Owner,
-  until: Until,
-  { db }: Deps,
-): Promise<readonly string[]> {
-  const types = ["ProjectTransferred", "TeamTransferred"];
-  const transfers = async (placeId: string, last: Until) =>
-    (await happenedIn(db, { placeId, types, until: last, countMax })).length;
-  for (const placeId of [id, ...above]) {
-    if ((await transfers(placeId, until)) !== (await transfers(placeId, theEnd))) return [];
-  }
-  return above;
-}
-
-type Owner = Readonly<{
-  kind: "project" | "team" | "company" | "user";
-  id: string;
-  stream: string;
-  /** Ids of the owners above it. */
-  above: readonly string[];
-  /** In the place of those of the request. */
-  params?: Params;
-}>;
+type Owner = PlaceThen &
+  Readonly<{
+    /** In the place of those of the request. */
+    params?: Params;
+  }>;
 
 async function ownerOf(
   { asOf: { account }, params, request }: AsOfRequest,
@@ -196,51 +179,99 @@ function mustBeFew(result: unknown): void {
   );
 }
 
+/** Whose past it is. */
+type PlaceThen = Readonly<{
+  kind: "project" | "team" | "company" | "user";
+  id: string;
+  stream: string;
+  /** Ids of the owners above it. */
+  above: readonly string[];
+}>;
+
+type PastNeeded = Readonly<{
+  asOf: AsOf;
+  until: Until;
+  owner: PlaceThen;
+  params: Readonly<Record<string, unknown>>;
+}>;
+
+/** What the read models of an answer are made of. */
+type PastRead = Readonly<{
+  events: readonly Recorded[];
+  /** Of the read models that are made by themselves. */
+  folds: ReadonlyMap<Projection, PastFold>;
+  /** After the answer: writes down what saves time for the next one. */
+  keep: () => Promise<void>;
+}>;
+
 const eventsMax = 20_000;
 const bytesMax = 64 * 1024 ** 2;
 const readMaxMs = 15_000;
-
-type EventsOf = Readonly<{
-  asOf: AsOf;
-  until: Until;
-  owner: Owner;
-  params: Params;
-}>;
-
-/**
- * What the answer of an operation is made of, in the order of the log.
- *
- * @throws Refusal 422 `as_of.too_many`
- */
-async function eventsAsOf(needed: EventsOf, deps: Deps): Promise<readonly Recorded[]> {
-  const { asOf, owner, until } = needed;
-  const { id: placeId } = owner;
-  const above = asOf.above === true ? await aboveSince(owner, until, deps) : [];
-  const reading = new Reading(deps);
-  for (const id of [placeId, ...above]) {
-    const types = typesOf(asOf.readModels);
-    await reading.add(await happenedIn(deps.db, { placeId: id, types, until, countMax }));
-  }
-  for (const kind of asOf.numbers ?? []) {
-    const stream = localIdStream(kind, placeId);
-    await reading.add(await numbersIn(deps.db, stream, { until, countMax }));
-  }
-  await readNumbered(needed, reading, deps);
-  return reading.inOrder();
-}
-
 const countMax = eventsMax + 1;
 const theEnd: Until = { position: 2n ** 63n - 1n };
 
+/**
+ * Reads what the answer of an operation is made of; undefined when the place was not there yet.
+ *
+ * @throws Refusal 422 `as_of.too_many`
+ */
+async function readPast(needed: PastNeeded, deps: Deps): Promise<PastRead | undefined> {
+  const { asOf, owner, until, params } = needed;
+  const { id: placeId, stream: ownStream } = owner;
+  const { db, store } = deps;
+  const { numbered } = asOf;
+  const alone = asOf.readModels.filter((projection) => isMadeAlone(projection, needed));
+  const sources: PastSource[] = alone.map((projection) => ({ projection, placeId }));
+  // Read models of what is below a thing take some of its events as well.
+  if (numbered !== undefined && numbered.parts === undefined && numbered.below === undefined) {
+    const thing = { kind: numbered.kind, localId: Number(params["localId"]) };
+    sources.push({ projection: numbered.readModel, placeId, thing });
+  }
+  const { hadBegun, found } = await findSources(db, ownStream, sources, { until, countMax });
+  if (!hadBegun) return undefined;
+  const reading = new Reading(deps);
+  const number = ({ kind, localId }: NonNullable<PastSource["thing"]>) =>
+    numberEvent(kind, placeId, localId, store);
+  const options = { db, until, countMax, read: reading.read, number };
+  const folds = new Map<Projection, PastFold>();
+  for (const [index, source] of sources.entries()) {
+    const fold = await pastFold(source, found[index] ?? nothingFound, options);
+    // The handler finds nothing then, and answers with its own refusal.
+    if (fold !== undefined) folds.set(source.projection, fold);
+  }
+  const types = typesOf(asOf.readModels.filter((projection) => !alone.includes(projection)));
+  const above = asOf.above === true ? await aboveSince(owner, until, deps) : [];
+  for (const id of [placeId, ...above]) {
+    await reading.add(await happenedIn(db, { placeId: id, types, until, countMax }));
+  }
+  for (const kind of asOf.numbers ?? []) {
+    const stream = localIdStream(kind, placeId);
+    await reading.add(await numbersIn(db, stream, { until, countMax }));
+  }
+  if (numbered !== undefined && sources.length === alone.length) {
+    await readNumbered(numbered, needed, reading, deps);
+  }
+  const keep = async (): Promise<void> => {
+    for (const each of folds.values()) await each.keep();
+  };
+  return { events: reading.inOrder(), folds, keep };
+}
+
+const nothingFound = { snapshot: undefined, happened: [] };
+
+/** What belongs to accounts is not written down a second time. */
+const isMadeAlone = ({ types }: Projection, { asOf, owner }: PastNeeded): boolean =>
+  owner.kind !== "user" &&
+  asOf.above !== true &&
+  !(asOf.numbers !== undefined && types.has("LocalIdAssigned"));
+
 async function readNumbered(
-  { asOf: { numbered }, owner: { id: placeId }, until, params }: EventsOf,
+  { kind, readModel, parts: partsOf, below }: NonNullable<AsOf["numbered"]>,
+  { owner: { id: placeId }, until, params }: PastNeeded,
   reading: Reading,
   deps: Deps,
 ): Promise<void> {
-  if (numbered === undefined) return;
-  const { kind, readModel, parts: partsOf, below } = numbered;
-  const number = await numberEvent(kind, placeId, Number(params["localId"]), deps);
-  // The handler finds nothing then, and answers with its own refusal.
+  const number = await numberEvent(kind, placeId, Number(params["localId"]), deps.store);
   if (number === undefined) return;
   const subjectIds = [String(number.data["subjectId"])];
   const about = { placeId, types: typesOf([readModel]), until, countMax };
@@ -258,6 +289,21 @@ async function readNumbered(
   reading.events.push(number);
 }
 
+/** The owners above a place, unless it had another one then: what those had handed down is not read. */
+async function aboveSince(
+  { id, above }: PlaceThen,
+  until: Until,
+  { db }: Deps,
+): Promise<readonly string[]> {
+  const types = ["ProjectTransferred", "TeamTransferred"];
+  const transfers = async (placeId: string, last: Until) =>
+    (await happenedIn(db, { placeId, types, until: last, countMax })).length;
+  for (const placeId of [id, ...above]) {
+    if ((await transfers(placeId, until)) !== (await transfers(placeId, theEnd))) return [];
+  }
+  return above;
+}
+
 /** Of all that is or was below a thing; undefined when only reading what is below all of the place decides it. */
 async function idsBelow(
   { idsOf, removed: { type, field } }: AsOfBelow,
@@ -272,51 +318,41 @@ async function idsBelow(
   return [...ids, ...own.map(({ stream }) => idInStream(stream))];
 }
 
-/** Numbers are read from their own streams: a project gives others to pipelines and jobs. */
-const typesOf = (readModels: readonly Projection[]): readonly string[] =>
-  [...new Set(readModels.flatMap(({ types }) => [...types]))].filter(
-    (type) => type !== "LocalIdAssigned",
-  );
-
-/** Numbers have no gaps, so the number says where in its stream it was given. */
-async function numberEvent(
-  kind: LocalIdKind,
-  projectId: string,
-  localId: number,
-  { store }: Deps,
-): Promise<Recorded | undefined> {
-  const stream = localIdStream(kind, projectId);
-  return localId < 1 ? undefined : findKept(store, stream, BigInt(localId - 1));
-}
-
 /** Reads events, and gives up as soon as they are more than one answer may take. */
 class Reading {
   readonly events: Recorded[] = [];
   readonly #deps: Deps;
   readonly #startedAt = performance.now();
+  #count = 0;
   #bytes = 0;
 
   constructor(deps: Deps) {
     this.#deps = deps;
   }
 
-  async add(happened: readonly Happened[]): Promise<readonly Recorded[]> {
-    if (this.events.length + happened.length > eventsMax) throw tooMuch();
-    const added: Recorded[] = [];
+  /** For who applies them by themselves. */
+  readonly read = async (happened: readonly Happened[]): Promise<readonly Recorded[]> => {
+    this.#count += happened.length;
+    if (this.#count > eventsMax) throw tooMuch();
+    const read: Recorded[] = [];
     await readKept(this.#deps.store, happened, ({ event, bytes }) => {
       this.#bytes += bytes;
       const isSlow = performance.now() - this.#startedAt > readMaxMs;
       if (this.#bytes > bytesMax || isSlow) throw tooMuch();
-      added.push(event);
+      read.push(event);
     });
+    return read;
+  };
+
+  async add(happened: readonly Happened[]): Promise<readonly Recorded[]> {
+    const added = await this.read(happened);
     this.events.push(...added);
     return added;
   }
 
   inOrder(): readonly Recorded[] {
     // Some types are of two read models.
-    const all = new Map(this.events.map((event) => [event.position, event]));
-    return [...all.values()].sort((a, b) => (a.position < b.position ? -1 : 1));
+    return inOrder([...new Map(this.events.map((event) => [event.position, event])).values()]);
   }
 }
 

@@ -16,15 +16,20 @@ export type HappenedIn = Some &
     types: readonly string[];
     /** Only what is about one of these things. */
     subjectIds?: readonly string[];
+    /** Only what stands behind this position. */
+    after?: bigint | undefined;
   }>;
 
 /** Where events of a place stand in the log, in their order, `countMax` at most: then some are left out. */
 export async function happenedIn(
   db: Knex,
-  { placeId, types, until, subjectIds, countMax }: HappenedIn,
+  { placeId, types, until, subjectIds, after, countMax }: HappenedIn,
 ): Promise<readonly Happened[]> {
   if (types.length === 0) return [];
-  const here = () => entries(db).where("place_id", placeId);
+  const here = () => {
+    const all = entries(db).where("place_id", placeId);
+    return after === undefined ? all : all.where("position", ">", after);
+  };
   const first = (query: Query) => upTo(db, query, until).orderBy("position").limit(countMax);
   if (subjectIds !== undefined) {
     return first(
@@ -57,12 +62,6 @@ export async function numbersIn(
   const before = await upTo(db, given(), until).limit(countMax);
   const next = (before.at(-1)?.revision ?? -1n) + 1n;
   return [...before, ...(await given().where("revision", ">=", next).limit(numbersAfter))];
-}
-
-/** Whether the first event of a stream had happened. */
-export async function hadBegun(db: Knex, stream: string, until: Until): Promise<boolean> {
-  const [first] = await upTo(db, entries(db).where("stream", stream).where("revision", 0), until);
-  return first !== undefined;
 }
 
 type Query = Knex.QueryBuilder<AuditEntryRow, Happened[]>;

@@ -3,9 +3,10 @@ import type { Knex } from "knex";
 
 import type { Recorded } from "../../events/core/event.ts";
 import { takeLock } from "../../platform/postgres/lock.ts";
+import { runTogether, type Statement } from "../../platform/postgres/together.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { inSchema } from "./install.ts";
-import { fill } from "./kept-fold.ts";
+import { type Filling, fill, fillStatements } from "./kept-fold.ts";
 import type { Projection, ProjectionContext, Tx } from "./projection.ts";
 
 /**
@@ -26,7 +27,7 @@ const schemaOf = ({ name, version }: Projection): string => `as_of_${name}_v${ve
 export async function withReadModelsOf<Result>(
   db: Knex,
   projections: readonly Projection[],
-  { ownerId, events, context, runMaxMs = runMaxMsDefault }: Past,
+  { ownerId, events, folds, context, runMaxMs = runMaxMsDefault }: Past,
   run: (tx: Tx) => Promise<Result>,
 ): Promise<Result> {
   // One order for all requests, so that no two wait for each other.
@@ -34,14 +35,23 @@ export async function withReadModelsOf<Result>(
   await prepareTables(db, sorted);
   const tx = await db.transaction();
   try {
-    await tx.raw(beginningOf(ownerId, sorted));
+    // Sent together with what makes the rows: most read models take no reading for that.
+    const waiting: Statement[] = [...beginningOf(tx, ownerId, sorted)];
     const until = performance.now() + applyMaxMs;
     const mayGoOn = (): void => {
       if (performance.now() > until) throw busy();
     };
     for (const projection of sorted) {
-      await fill(db, tx, { projection, schema: schemaOf(projection), events, context, mayGoOn });
+      const schema = schemaOf(projection);
+      const own = folds?.get(projection) ?? { events };
+      const order = { projection, schema, ...own, context, mayGoOn };
+      const statements = await fillStatements(db, tx, order);
+      waiting.push(...(statements ?? []));
+      if (statements !== undefined) continue;
+      await runTogether(tx, waiting.splice(0));
+      await fill(db, tx, order);
     }
+    if (waiting.length > 0) await runTogether(tx, waiting);
     return await within(runMaxMs, run(tx));
   } catch (error) {
     const isLate = isOutOfTime(error);
@@ -56,6 +66,8 @@ export async function withReadModelsOf<Result>(
 export type Past = Readonly<{
   ownerId: string;
   events: readonly Recorded[];
+  /** In the place of the events, for some of the read models. */
+  folds?: ReadonlyMap<Projection, Pick<Filling, "events" | "start" | "stop">>;
   context: ProjectionContext;
   /** For tests; 30 s unless given. */
   runMaxMs?: number;
@@ -96,22 +108,23 @@ function busy(): Refusal {
 }
 
 /**
- * One statement instead of four, which would take longer than to apply a few events: limits of time, the search
- * path, the turn of the place, and the tables. Without one of them its name would mean the table of today; held, none
- * can be dropped meanwhile.
+ * Limits of time, the search path, the turn of the place, and the tables. Without one of them its name would mean the
+ * table of today; held, none can be dropped meanwhile.
  */
-function beginningOf(ownerId: string, projections: readonly Projection[]): string {
+function beginningOf(tx: Tx, ownerId: string, projections: readonly Projection[]): Statement[] {
   const tables = projections.flatMap((projection) =>
     projection.tables.map((table) => `"${schemaOf(projection)}"."${table}"`),
   );
   const turn = createHash("sha256").update(`as of ${ownerId}`).digest().readBigInt64BE();
-  return `do $beginning$ begin
-    perform set_config('statement_timeout', '${statementMaxMs}', true),
-      set_config('lock_timeout', '${lockMaxMs}', true),
-      set_config('search_path', '${searchPathOf(projections)}', true);
-    perform pg_advisory_xact_lock(${turn});
-    lock table ${tables.join(", ")} in row exclusive mode;
-  end $beginning$`;
+  return [
+    tx.raw(
+      `select set_config('statement_timeout', ?, true), set_config('lock_timeout', ?, true),
+         set_config('search_path', ?, true)`,
+      [String(statementMaxMs), String(lockMaxMs), searchPathOf(projections)],
+    ),
+    tx.raw("select pg_advisory_xact_lock(?::bigint)", [turn.toString()]),
+    tx.raw(`lock table ${tables.join(", ")} in row exclusive mode`),
+  ];
 }
 
 const searchPathOf = (projections: readonly Projection[]): string =>

@@ -215,10 +215,16 @@ async function compare(
   return comparisons;
 }
 
-async function replaceTables(tx: Tx, { tables }: Projection, row: CheckpointRow): Promise<void> {
+async function replaceTables(
+  tx: Tx,
+  { name, tables }: Projection,
+  row: CheckpointRow,
+): Promise<void> {
   await tx.raw("select set_config('lock_timeout', ?, true)", [`${swapLockTimeoutMs}ms`]);
   await dropTables(tx, liveSchema, row.tables);
   for (const table of tables) {
     await tx.raw("alter table ??.?? set schema ??", [nextSchema, table, liveSchema]);
   }
+  // What was made from the log that was there before is made again as well.
+  await tx("as_of_snapshot").withSchema("public").where({ read_model: name }).delete();
 }

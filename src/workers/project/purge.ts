@@ -10,6 +10,7 @@ import { projectEvents, projectSubject } from "../../events/project/project.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import type { Job } from "../../platform/queue/queue.ts";
 import type { AuditEntryRow } from "../../projections/audit/entry.ts";
+import { dropSnapshots } from "../../projections/audit/snapshot.ts";
 import { projectsDeletedBefore } from "../../projections/project/project.ts";
 import type { WorkerDeps } from "../core/deps.ts";
 import type { Reactor } from "../core/reactor.ts";
@@ -86,6 +87,7 @@ export const projectPurgeWorker = defineWorker({
     await git.remove(projectId);
     await vault.forget(projectSubject(projectId));
     for (const table of kept) await db(table).where({ project_id: projectId }).delete();
+    await dropSnapshots(db, projectId);
     const webhookIds = await webhooksEver(db, projectId);
     for (const table of ["webhook_outbox", "webhook_health"]) {
       await db(table).whereIn("webhook_id", webhookIds).delete();

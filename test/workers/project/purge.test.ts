@@ -134,6 +134,11 @@ describe("a project that is purged", () => {
   before(async () => {
     ids = await givenFull("full");
     await givenFull("other");
+    // As many changes of its settings leave it.
+    await db("as_of_snapshot").insert({
+      ...{ place_id: ids[0], thing: "", read_model: "project", version: 1, position: 1 },
+      ...{ event_id: "1", latest_at: new Date(), rows: "{}" },
+    });
     // As a delivery that waits for its next attempt leaves them.
     const webhook_id = ids[1];
     await db("webhook_health").insert({ webhook_id, failing_since: new Date() });
