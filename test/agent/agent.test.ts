@@ -132,9 +132,8 @@ describe("the agent of the service", () => {
     );
     const running = await eventually(async () => {
       const [job] = await at.jobs(pipeline["localId"]);
-      return job?.["status"] === "RUNNING" && (await agent.processes()).length > 0
-        ? job
-        : undefined;
+      // What follows the script runs only where the script has begun.
+      return job?.["status"] === "RUNNING" && /^begun$/m.test(await logOf(job)) ? job : undefined;
     });
     await app.post(`${at.base}/cicd/job/${running?.["localId"]}/cancel`, { token });
     await eventually(async () => (await agent.processes()).length === 0);
