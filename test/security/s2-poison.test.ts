@@ -10,6 +10,7 @@ import { startTestApp, type TestProject, type TestUser } from "../support/app.ts
 import { eventually } from "../support/eventually.ts";
 import { commit, git, temporaryDirectory, workingCopy } from "../support/git.ts";
 import { at, metadataFor } from "../support/history.ts";
+import { changeCheckpoints } from "../support/projection.ts";
 import { startReceiver } from "../support/receiver.ts";
 
 /** What one tenant sends or pushes never stops a read model, a reactor or a webhook of another. */
@@ -89,7 +90,7 @@ describe("a text that no store can keep", () => {
 
 describe("a read model that decides rights and has stopped", () => {
   const stop = (name: string, state: string) =>
-    app.platform.db("projection_checkpoint").where({ name }).update({ state });
+    changeCheckpoints(app.platform.db, (all) => all.where({ name }).update({ state }));
 
   for (const name of ["protection", "member", "lfs_lock"]) {
     it(`has changes of refs refused, not accepted: ${name}`, async () => {

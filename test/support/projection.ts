@@ -1,7 +1,7 @@
 import type { Knex } from "knex";
 import type { Recorded } from "../../src/events/core/event.ts";
 import type { EventStore } from "../../src/platform/event-store/event-store.ts";
-import { beforeEverything } from "../../src/projections/core/checkpoint.ts";
+import { beforeEverything, feeds, lockFeed } from "../../src/projections/core/checkpoint.ts";
 import { feeder } from "../../src/projections/core/feed-together.ts";
 import { install, uninstall } from "../../src/projections/core/install.ts";
 import {
@@ -12,6 +12,17 @@ import {
 
 /** Reads sealed text as what it was sealed from in the examples: itself. */
 export const context: ProjectionContext = { open: (sealed) => Promise.resolve(sealed) };
+
+/** Changes checkpoints of a service that runs, under the locks that it takes for that, in their order. */
+export async function changeCheckpoints(
+  db: Knex,
+  change: (checkpoints: Knex.QueryBuilder) => Knex.QueryBuilder,
+): Promise<void> {
+  await db.transaction(async (tx) => {
+    for (const feed of feeds) await lockFeed(tx, feed);
+    await change(tx("projection_checkpoint"));
+  });
+}
 
 /** Empty tables and a checkpoint before everything, whatever there was. */
 export async function reset(db: Knex, projection: Projection): Promise<void> {

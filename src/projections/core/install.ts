@@ -1,5 +1,11 @@
 import type { Knex } from "knex";
-import { beforeEverything, type CheckpointState, type StoredCheckpoint } from "./checkpoint.ts";
+import {
+  beforeEverything,
+  type CheckpointState,
+  feeds,
+  lockFeed,
+  type StoredCheckpoint,
+} from "./checkpoint.ts";
 import { feedOf, type Projection, type Tx } from "./projection.ts";
 
 /** The schema that queries read from. */
@@ -65,6 +71,8 @@ async function setSearchPath(tx: Tx, path: string): Promise<string> {
 /** Drops what a projection owns: its tables and its checkpoint. */
 export async function uninstall(db: Knex, { name, tables }: Projection): Promise<void> {
   await db.transaction(async (tx) => {
+    // Before the checkpoint, as all that change checkpoints do: a trigger notes in the feed who follows it.
+    for (const feed of feeds) await lockFeed(tx, feed);
     await tx("projection_checkpoint").where({ name }).delete();
     await dropTables(tx, liveSchema, tables);
   });

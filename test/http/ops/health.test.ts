@@ -8,6 +8,7 @@ import { untilGathered } from "../../../src/projections/core/gathered.ts";
 import { startTestApp } from "../../support/app.ts";
 import { eventually } from "../../support/eventually.ts";
 import { serveRoutes } from "../../support/machinery.ts";
+import { changeCheckpoints } from "../../support/projection.ts";
 
 const app = await startTestApp();
 const { deps } = app;
@@ -62,10 +63,8 @@ describe("health", () => {
   });
 
   it("names the read model that has stopped", async () => {
-    await app.deps.db("projection_checkpoint").where({ name: "user" }).update({
-      state: "failed",
-      failure: "column e_mail of anna@example.org",
-    });
+    const failed = { state: "failed", failure: "column e_mail of anna@example.org" };
+    await changeCheckpoints(app.deps.db, (all) => all.where({ name: "user" }).update(failed));
     try {
       const { ready, projections } = await checkReadiness(deps);
       expect(ready).to.equal(false);
@@ -73,7 +72,8 @@ describe("health", () => {
       expect(stopped.map(({ name }) => name)).to.deep.equal(["user"]);
       expect(JSON.stringify(stopped, (_, value) => String(value))).not.to.contain("anna@");
     } finally {
-      await app.deps.db("projection_checkpoint").update({ state: "live", failure: null });
+      const live = { state: "live", failure: null };
+      await changeCheckpoints(app.deps.db, (all) => all.update(live));
     }
   });
 
