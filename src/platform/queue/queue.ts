@@ -64,7 +64,6 @@ const attemptsMax = 1_500;
 const backoffMaxMs = 60_000;
 const backoffMinMs = 500;
 const closeGraceMs = 5_000;
-const drainDelaySeconds = 60;
 const hourSeconds = 3_600;
 /** On PostgreSQL, adding jobs together makes two temporary tables, which costs as much as adding so many one by one. */
 const oneByOneMax = 8;
@@ -168,11 +167,9 @@ async function work(
     concurrency,
     // After a kill, its jobs go to others within half a minute.
     lockDuration: 15_000,
-    stalledInterval: 15_000,
+    stalledInterval: 10_000,
     // A killed process does not count as a failure of the job.
     maxStalledCount: attemptsMax,
-    // A worker is notified of new jobs; each look without one takes PostgreSQL four statements.
-    ...(backend.wake && { drainDelay: drainDelaySeconds }),
     // The default leaves a worker asleep for 15 s after an outage.
     runRetryDelay: 1_000,
     settings: {

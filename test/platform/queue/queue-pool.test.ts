@@ -59,7 +59,7 @@ describe("the connections of the queues on PostgreSQL", () => {
       log: pino({ level: "silent" }),
     });
     await other.add([{ queue: "queue-0", id: "other", data: { id: "other" } }]);
-    // Workers look again by themselves only after a minute.
+    // Workers look again by themselves only after five seconds.
     await eventually(() => done.includes("other"));
     await other.close();
     expect(await sessions("queue listener")).to.deep.equal([listener]);
