@@ -28,8 +28,6 @@ export type QueueClient = EventEmitter &
 export type QueuePool = Readonly<{
   /** One for each queue and each worker; what BullMQ does to it concerns no other. */
   connection: () => QueueConnection;
-  /** Has the workers of a queue in this process look for jobs, as the notification of a new one does. */
-  wake: (queue: string) => void;
   close: () => Promise<void>;
 }>;
 
@@ -69,7 +67,6 @@ export function openQueuePool(connectionString: string): QueuePool {
         connect,
         end: async () => undefined,
       }),
-    wake: (queue) => listener.hand({ channel: "bullmq_jobs", payload: queue }),
     async close() {
       await listener.close();
       await pool.end();
@@ -119,10 +116,6 @@ class Listener {
     this.#clients.delete(client);
   }
 
-  hand(message: Pick<pg.Notification, "channel" | "payload">): void {
-    for (const client of [...this.#clients]) client.emit("notification", message);
-  }
-
   async close(): Promise<void> {
     this.#clients.clear();
     const connection = await this.#connecting?.catch(() => undefined);
@@ -135,7 +128,9 @@ class Listener {
     const lose = (error: Error): void => this.#lose(connection, error);
     connection.on("error", lose);
     connection.on("end", () => lose(new Error("The connection that listens for queues has ended")));
-    connection.on("notification", (message) => this.hand(message));
+    connection.on("notification", (message) => {
+      for (const client of [...this.#clients]) client.emit("notification", message);
+    });
     try {
       await connection.connect();
     } catch (error) {

@@ -98,12 +98,7 @@ async function migrate(databaseUrl: string): Promise<void> {
 
 /** The classes bound to one backend, and what each of them connects by. */
 type Backend = Pick<ReturnType<typeof withBackend<IQueueBackend, object>>, "Queue" | "Worker"> &
-  Readonly<{
-    connection: () => object;
-    /** Left out where a worker that waits finds out by itself. */
-    wake?: (queue: string) => void;
-    close: () => Promise<void>;
-  }>;
+  Readonly<{ connection: () => object; close: () => Promise<void> }>;
 
 function postgresBackend(connectionString: string): Backend {
   const classes = withBackend(createPostgresBackend) as unknown as Backend;
@@ -188,8 +183,6 @@ async function work(
   };
   const worker = new backend.Worker(queue, process, options);
   worker.on("error", onError);
-  // PostgreSQL notifies nobody of a job that a killed process has left.
-  worker.on("stalled", () => backend.wake?.(queue));
   await worker.waitUntilReady();
   return {
     async close() {

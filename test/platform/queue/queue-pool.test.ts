@@ -59,25 +59,9 @@ describe("the connections of the queues on PostgreSQL", () => {
       log: pino({ level: "silent" }),
     });
     await other.add([{ queue: "queue-0", id: "other", data: { id: "other" } }]);
-    // Workers look again by themselves only after five seconds.
+    // Workers look again by themselves only after an hour.
     await eventually(() => done.includes("other"));
     await other.close();
     expect(await sessions("queue listener")).to.deep.equal([listener]);
-  });
-
-  it("are woken for a job that a killed process has left", async () => {
-    await addAndWait("before the kill");
-    const took = {
-      state: "active",
-      lock_token: "killed",
-      locked_until_ms: 1,
-      stalled_marked: true,
-    };
-    const left = { queue: "queue-1", id: "left", name: "queue-1", data: { id: "left" }, ...took };
-    const [done1] = await db("bullmq.job").where({ queue: "queue-1" }).limit(1);
-    const { opts, max_attempts, added_at_ms } = done1 as Record<string, unknown>;
-    const more = { opts, max_attempts, added_at_ms, seq: 1_000_000 };
-    await db("bullmq.job").insert({ ...left, ...more });
-    await eventually(() => done.includes("left"), 30_000);
   });
 });
