@@ -120,5 +120,5 @@ export async function tokenNames(
   return new Map(rows.map(({ id, name }) => [id, name]));
 }
 
-/** An id in whatever case it is given; the names of branches and tags have their own. */
+/** Ids match in any case; names of branches and tags match in their own case alone. */
 const storedId = (subjectId: string): string => Uuid.safeParse(subjectId).data ?? subjectId;

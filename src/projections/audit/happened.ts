@@ -70,8 +70,14 @@ const entries = (db: Knex): Query => db("audit_entry").select("position", "strea
 
 function upTo(db: Knex, query: Query, until: Until): Query {
   if ("position" in until) return query.where("position", "<=", until.position);
-  // Clocks differ: an event may stand behind one of a later time, but not behind the last of its day.
-  const day = until.time.toISOString().slice(0, 10);
-  const last = db("audit_day").where("day", "<=", day).max("last_position");
-  return query.where("occurred_at", "<=", until.time).where("position", "<=", last);
+  const { text, bindings } = lastOfDay(until.time);
+  return query
+    .where("occurred_at", "<=", until.time)
+    .where("position", "<=", db.raw(`(${text})`, [...bindings]));
 }
+
+/** Clocks differ: an event may stand behind one of a later time, but not behind the last of its day. */
+export const lastOfDay = (time: Date) => ({
+  text: "select max(last_position) from audit_day where day <= ?",
+  bindings: [time.toISOString().slice(0, 10)],
+});

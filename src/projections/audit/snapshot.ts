@@ -4,7 +4,7 @@ import type { Recorded } from "../../events/core/event.ts";
 import type { LocalIdKind } from "../../events/core/local-id.ts";
 import type { Fold } from "../core/kept-fold.ts";
 import type { Projection } from "../core/projection.ts";
-import type { Happened, Until } from "./happened.ts";
+import { type Happened, lastOfDay, type Until } from "./happened.ts";
 
 /** What the rows of a read model come from: the events of a place, or of one numbered thing in it. */
 export type PastSource = Readonly<{
@@ -61,7 +61,7 @@ export async function findSources(
     bindings: [stream, ...endOf(options.until).bindings],
   };
   const tables = [
-    ...("time" in options.until ? [lastOfDay(options.until.time)] : []),
+    ...("time" in options.until ? [lastSql(options.until.time)] : []),
     ...sources.map((source, index) => startSql(source, index, options)),
   ];
   const parts = [begun, ...sources.map((source, index) => eventsSql(source, index, options))];
@@ -90,11 +90,10 @@ function foundIn(rows: readonly FoundRow[]): FoundSource {
   return { snapshot, happened };
 }
 
-/** Clocks differ: an event may stand behind one of a later time, but not behind the last of its day. */
-const lastOfDay = (time: Date): Sql => ({
-  text: "last as materialized (select max(last_position) as position from audit_day where day <= ?)",
-  bindings: [time.toISOString().slice(0, 10)],
-});
+function lastSql(time: Date): Sql {
+  const { text, bindings } = lastOfDay(time);
+  return { text: `last (position) as materialized (${text})`, bindings };
+}
 
 const endOf = (until: Until): Sql =>
   "position" in until
