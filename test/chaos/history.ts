@@ -25,7 +25,7 @@ export class History {
     appendFileSync(this.file, `${JSON.stringify(noted)}\n`);
   }
 
-  /** Answers that show a fault, whatever was killed. */
+  /** Answers that show a fault, also while processes are killed. */
   faults(): readonly Entry[] {
     return this.entries.filter(({ kind, status = 0 }) => kind === "fault" || status === 500);
   }

@@ -167,7 +167,7 @@ function wholeCharacters(bytes: Buffer, from: number, to: number): number {
   return to;
 }
 
-/** Until the log is read again, or nobody waits for it. */
+/** Lasts until the log is read again, or no reader waits for it. */
 export function pause(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {

@@ -201,7 +201,7 @@ const getFileSize = route({
   },
 });
 
-/** What the pointer names; of this project alone, whatever others have by that id. */
+/** Sends the object that a pointer names: one of this project, never what only others have by that id. */
 async function downloadObject(
   request: RequestContext,
   { oid: tag, bytes }: LfsObjectRow,

@@ -76,8 +76,8 @@ async function clientOver(
 }
 
 /**
- * Requests TLS with a client of its own, whose parser goes away with whatever came in before TLS
- * began: bytes slipped in there must not be taken for answers later.
+ * Requests TLS with a client of its own. Its parser is dropped with all bytes that arrived before TLS began: what an
+ * attacker put there must not be read as an answer later.
  */
 async function askForTls(socket: Socket, limits: DirectoryLimits): Promise<void> {
   const client = await clientOver(socket, limits);

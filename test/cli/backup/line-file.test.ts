@@ -21,7 +21,7 @@ describe("a file of lines", () => {
     return lines;
   }
 
-  it("is read as it was written, whatever its chunks cut in two", async () => {
+  it("is read as it was written, also where chunks divide a character", async () => {
     const lines = ["\ufeffé", "", "💥".repeat(200_000), "\u2028"];
     expect(await read("whole", `${lines.join("\n")}\n`)).to.deep.equal(lines);
     expect(await read("whole.gz", gzipSync(lines.join("\n")))).to.deep.equal(lines);

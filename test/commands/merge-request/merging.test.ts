@@ -150,7 +150,7 @@ describe("merging a request", () => {
     given(opened, begun(), abandoned).when(begin).refuses("merge_request.changed");
   });
 
-  it("is recorded whatever happened meanwhile, once, and only if it was begun", () => {
+  it("is recorded once, also after it was abandoned, and only if it was begun", () => {
     const record = { type: "RecordMerge", mergeId, at } as const;
     given(opened, begun()).when(record).gives(merged);
     given(opened, begun(), abandoned, canceled).when(record).gives(merged);
