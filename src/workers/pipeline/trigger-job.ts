@@ -27,7 +27,7 @@ import { artifactFile } from "./artifact-file.ts";
 import { cancelChild } from "./cancel-children.ts";
 import type { NewPipeline } from "./create.ts";
 import { expansionOf, handedVariables } from "./downstream-variable.ts";
-import { actorOfJob, findJobRun } from "./job-run.ts";
+import { actorOfJob, findJobRun, type JobRun } from "./job-run.ts";
 import { mayRunOn } from "./ref-right.ts";
 import { startPipeline } from "./start.ts";
 
@@ -120,8 +120,7 @@ async function wantedBy(
   if (text !== null) Object.assign(given, JSON.parse(text));
   if (trigger.forwardYaml) Object.assign(given, await handedVariables(run));
   const userId = actorOfJob(row, parent);
-  const expand = await expansionOf(run);
-  const target = await targetOf(deps, { trigger, parent, userId, expand });
+  const target = await targetOf(deps, { trigger, parent, userId, run });
   if (target === undefined)
     return { why: "The project, its branch or the right to it is missing." };
   const { project, ref, isTag, commitId } = target;
@@ -156,13 +155,14 @@ type Caller = Readonly<{
   parent: PipelineRow;
   /** For whom the job acts. */
   userId: UserId | null;
-  expand: (text: string) => string;
+  /** Of the job. */
+  run: JobRun;
 }>;
 
 /** A child pipeline runs on the commit of its parent; another project is for those who may start pipelines there. */
 async function targetOf(
   deps: WorkerDeps,
-  { trigger: { project: name, branch }, parent, userId, expand }: Caller,
+  { trigger: { project: name, branch }, parent, userId, run }: Caller,
 ): Promise<Target | undefined> {
   const { db } = deps;
   if (name === null) {
@@ -170,6 +170,7 @@ async function targetOf(
     const { ref, is_tag: isTag, commit_id: commitId } = parent;
     return project && { project, ref, isTag, commitId };
   }
+  const expand = await expansionOf(run);
   const [ownerAlias = "", alias = ""] = expand(name).split("/");
   const project = await findProject(db, ownerAlias, alias);
   if (project === undefined) return undefined;
