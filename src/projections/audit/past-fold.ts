@@ -10,7 +10,7 @@ export const eventsPerSnapshot = 32;
 /** About what an event takes in the log and in the audit. */
 const bytesPerEvent = 1_024;
 
-export type FoldOptions = Readonly<{
+type FoldOptions = Readonly<{
   db: Knex;
   until: Until;
   countMax: number;

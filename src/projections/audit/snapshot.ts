@@ -14,7 +14,7 @@ export type PastSource = Readonly<{
 }>;
 
 /** Rows that a read model had after some event. */
-export type Snapshot = Readonly<{
+type Snapshot = Readonly<{
   /** Of this event. */
   position: bigint;
   /** When the latest of its events happened: by other clocks that may be one before the last. */
@@ -41,7 +41,7 @@ type FoundRow = Readonly<{
   rows: Fold;
 }>;
 
-export type FindOptions = Readonly<{ until: Until; countMax: number }>;
+type FindOptions = Readonly<{ until: Until; countMax: number }>;
 
 type Sql = Readonly<{ text: string; bindings: readonly unknown[] }>;
 

@@ -19,10 +19,10 @@ const keptBytesMax = 16 * 1024 ** 2;
 export type Fold = Readonly<Record<string, readonly string[]>>;
 
 /** Rows that earlier events of the same things made. */
-export type FoldStart = Readonly<{ key: string; rows: Fold }>;
+type FoldStart = Readonly<{ key: string; rows: Fold }>;
 
 /** What is written down of a fold on its way. */
-export type FoldStop = Readonly<{
+type FoldStop = Readonly<{
   /** After how many of its events. */
   after: number;
   /** Called unless personal data was opened for the rows. @returns whether they will be a start for other folds */
