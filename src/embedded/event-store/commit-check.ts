@@ -47,17 +47,15 @@ export async function checkCommit(
   if (isTombstoned(log, stream)) throw new StoreFailure({ kind: "streamDeleted", stream });
   const { revision: metaRevision, metadata } = log.head(metastreamOf(stream));
   const softDeleted = isSoftDeleted(metadata);
-  const conflict = new StoreFailure({
-    kind: "wrongExpectedRevision",
-    stream,
-    expected,
-    current: revision === noRevision ? undefined : revision,
-  });
+  const current = revision === noRevision ? undefined : revision;
+  // Made when it is needed: most appends meet no conflict.
+  const conflict = () =>
+    new StoreFailure({ kind: "wrongExpectedRevision", stream, expected, current });
 
   if (expected === "any" || expected === "stream_exists") {
     if (expected === "stream_exists") {
       if (softDeleted) throw new StoreFailure({ kind: "streamDeleted", stream });
-      if (revision === noRevision && metaRevision === noRevision) throw conflict;
+      if (revision === noRevision && metaRevision === noRevision) throw conflict();
     }
     const last = repeatedLately(log, stream, ids, conflict);
     return last === undefined
@@ -66,14 +64,14 @@ export async function checkCommit(
   }
 
   const exact = expected === "no_stream" ? noRevision : expected;
-  if (exact > revision) throw conflict;
+  if (exact > revision) throw conflict();
   if (exact === revision) return { kind: "write", undelete: softDeleted };
   const last = await repeatedAt(log, stream, exact + 1n, ids, conflict);
   if (last !== undefined) return { kind: "repeated", last };
   if (expected === "no_stream" && softDeleted && ids.length > 0) {
     return { kind: "write", undelete: true };
   }
-  throw conflict;
+  throw conflict();
 }
 
 /** A tombstone ends the metadata stream too. */
@@ -87,11 +85,11 @@ function repeatedLately(
   log: Log,
   stream: string,
   ids: readonly string[],
-  conflict: StoreFailure,
+  conflict: () => StoreFailure,
 ): Place | undefined {
   const places = ids.map((id) => log.recent(stream, id));
   if (places[0] === undefined) return undefined;
-  if (places.includes(undefined)) throw conflict;
+  if (places.includes(undefined)) throw conflict();
   return places.at(-1);
 }
 
@@ -100,7 +98,7 @@ async function repeatedAt(
   stream: string,
   from: bigint,
   ids: readonly string[],
-  conflict: StoreFailure,
+  conflict: () => StoreFailure,
 ): Promise<Place | undefined> {
   let stored: readonly Place[] | undefined;
   let last: Place | undefined;
@@ -117,7 +115,7 @@ async function repeatedAt(
       last = place;
       continue;
     }
-    if (index > 0) throw conflict;
+    if (index > 0) throw conflict();
     return undefined;
   }
   return last;
