@@ -64,7 +64,10 @@ async function lead(deps: CatchUpDeps, signal: AbortSignal): Promise<void> {
     const start = after === beforeEverything ? undefined : after;
     const items = store.subscribeAll({ after: start, signal: until });
     const feedAnswers = feedInto("answers");
-    for await (const batch of batches(items, after, batchEventsMax)) {
+    const unhurried = new Set(
+      projections.flatMap((projection) => [...(projection.unhurried ?? [])]),
+    );
+    for await (const batch of batches(items, after, { eventsMax: batchEventsMax, unhurried })) {
       await feedAnswers(batch);
       await gathering.add(batch);
     }
