@@ -3,6 +3,8 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 
+import { EventStoreDBClient } from "@eventstore/db-client";
+
 import { startPostgres } from "../src/embedded/postgres/server.ts";
 import type { AnyEvent } from "../src/events/core/event.ts";
 import { userSubject } from "../src/events/user/user.ts";
@@ -18,7 +20,8 @@ import { median, timed } from "./figure.ts";
 
 /**
  * Rebuilds all read models from a log of people, projects and pushes, and holds it against reading
- * the same log and doing nothing with it: each once before it counts, then in turn, the median of three.
+ * the same log and doing nothing with it, by the official client and in pages as a rebuild reads it: each once before it
+ * counts, then in turn, the median of three.
  * `node --import tsx bench/rebuild.ts [people] [pushes of each]`: with few pushes it shows what people and projects take.
  */
 const people = Number(process.argv[2] ?? 200);
@@ -31,6 +34,7 @@ const server = await spawnEventStore(postgres.url);
 const db = openPostgres(postgres.url);
 await migrate(db);
 const store = openEventStore(server.url);
+const client = EventStoreDBClient.connectionString(server.url);
 const vault = openVault(db, "a secret key of more than enough characters");
 try {
   for (let person = 0; person < people; person += 1) await write(person);
@@ -49,41 +53,47 @@ try {
     events = 0;
     for await (const _ of store.readAll()) events += 1;
   };
+  const readByClient = async (): Promise<void> => {
+    for await (const _ of client.readAll());
+  };
   const names = [[], ["audit_entry"], ["git_ref"], ["log_chain"], ["user", "project"]];
   for (const named of names) {
     const some = allProjections.filter(({ name }) => named.length === 0 || named.includes(name));
-    await measure(named.join(" and ") || `all ${some.length} read models`, read, () =>
+    await measure(named.join(" and ") || `all ${some.length} read models`, () =>
       rebuild(deps, some, { signal }),
     );
   }
 
-  async function measure(
-    what: string,
-    readAll: () => Promise<unknown>,
-    build: () => Promise<unknown>,
-  ): Promise<void> {
+  async function measure(what: string, build: () => Promise<unknown>): Promise<void> {
     const reads: number[] = [];
+    const clientReads: number[] = [];
     const builds: number[] = [];
     const processors: number[] = [];
     for (let round = 0; round <= rounds; round += 1) {
-      const readMs = await timed(readAll);
+      const clientMs = await timed(readByClient);
+      const readMs = await timed(read);
       const before = process.cpuUsage();
       const buildMs = await timed(build);
       const { user, system } = process.cpuUsage(before);
       if (round === 0) continue;
+      clientReads.push((events * 1_000) / clientMs);
       reads.push((events * 1_000) / readMs);
       builds.push((events * 1_000) / buildMs);
       processors.push((user + system) / events);
     }
-    const [alone, built] = [median(reads), median(builds)];
+    const built = median(builds);
+    const against = (name: string, all: readonly number[]): string =>
+      `${name}: ${Math.round(median(all))} events/s, ratio ${(built / median(all)).toFixed(2)}; `;
     process.stdout.write(
       `rebuild ${what}: ${Math.round(built)} events/s of ${events}; ` +
-        `reading alone: ${Math.round(alone)} events/s; ratio ${(built / alone).toFixed(2)}; ` +
+        against("reading by the official client", clientReads) +
+        against("reading in pages", reads) +
         `processor of this process: ${Math.round(median(processors))} µs an event\n`,
     );
   }
 } finally {
   await store.close();
+  await client.dispose();
   await server.kill();
   await db.destroy();
   await postgres.close();
