@@ -27,6 +27,7 @@ import { sendPieces } from "../file/send-pieces.ts";
 import { type GitAccessDeps, gitAccess } from "./access.ts";
 import { uploadCapabilities } from "./capabilities.ts";
 import { answerOf, type Input, packToKeep } from "./kept.ts";
+import { repositoryPath } from "./path.ts";
 import { receivePack } from "./receive-pack.ts";
 import { requestBytesMax, resultType, uploadPack } from "./upload-pack.ts";
 
@@ -61,7 +62,7 @@ const askingBytesMax = 64 * 1024;
 
 const secondVersion = "version=2";
 
-const path = /^(?:\/rest-api)?\/project\/([^/]+)\/([^/]+?)(?:\.git)?\/(info\/refs|git-[a-z-]+)$/;
+const path = repositoryPath("(info/refs|git-[a-z-]+)");
 
 /** No cache may keep an answer: the next one depends on the refs of that moment. */
 const neverKept = {
@@ -72,7 +73,7 @@ const neverKept = {
 
 /**
  * Git's smart HTTP protocol; gitprotocol-http(5), protocols 0 to 2. Fetch and push of one project's
- * repository at `/project/{owner}/{alias}.git` and without the ending. Other paths are passed on.
+ * repository at its addresses; see repositoryPath. Other paths are passed on.
  */
 export function gitHttp(deps: GitHttpDeps): Middleware {
   const slots = new ConcurrencyLimit(deps.slots);

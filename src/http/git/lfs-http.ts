@@ -13,10 +13,11 @@ import { lfsAccess } from "./lfs-access.ts";
 import { lockCalls } from "./lfs-lock.ts";
 import { objectCalls } from "./lfs-object.ts";
 import type { LfsCall, LfsRequest } from "./lfs-request.ts";
+import { repositoryPath } from "./path.ts";
 
 export type LfsHttpDeps = Deps & GitAccessDeps & Pick<LfsRequest, "bytesLeft">;
 
-const path = /^\/project\/([^/]+)\/([^/]+?)(?:\.git)?\/info\/lfs\/(.+)$/;
+const path = repositoryPath("info/lfs/(.+)");
 /** A line that is silent for so long is dead; the largest object on a slow one takes hours. */
 const limits = { idleMs: 60_000, totalMs: 6 * 60 * 60_000 } as const;
 const lfsType = "application/vnd.git-lfs+json";
@@ -24,8 +25,8 @@ const lfsType = "application/vnd.git-lfs+json";
 const calls: readonly LfsCall[] = [...objectCalls, ...lockCalls];
 
 /**
- * The server of git-lfs: batch, basic transfer and locks of one project's objects, at
- * `/project/{owner}/{alias}.git/info/lfs`; git-lfs/docs/api. Other paths are passed on.
+ * The server of git-lfs: batch, basic transfer and locks of one project's objects, at `info/lfs` below
+ * the addresses of its repository; git-lfs/docs/api. Other paths are passed on.
  */
 export function lfsHttp(deps: LfsHttpDeps): Middleware {
   const connections = gitConnections(deps);

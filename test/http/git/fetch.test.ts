@@ -98,11 +98,12 @@ describe("a clone", () => {
     expect(await git(into, "branch", "--show-current")).to.equal("main");
   });
 
-  it("works at the path without .git and under /rest-api", async () => {
+  it("works at the path without .git, under /rest-api and at the root", async () => {
     const remote = app.remote(project, anna);
     for (const url of [
       remote.replace(/\.git$/, ""),
       remote.replace("/project", "/rest-api/project"),
+      remote.replace("/project", ""),
     ]) {
       expect(await git(parent, "ls-remote", url, "main")).to.match(/refs\/heads\/main$/);
     }
