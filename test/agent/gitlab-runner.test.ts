@@ -1,15 +1,11 @@
-import { type ChildProcess, execFile, spawn } from "node:child_process";
-import { once } from "node:events";
-import path from "node:path";
-import { promisify } from "node:util";
 import { expect } from "chai";
 
 import { logLine } from "../../src/platform/job-log/line.ts";
 import { startTestApp } from "../support/app.ts";
 import { eventually as within } from "../support/eventually.ts";
-import { temporaryDirectory } from "../support/git.ts";
+import { startGitlabRunner } from "../support/gitlab-runner.ts";
 import { pipelinesOf, type View } from "../support/pipeline-app.ts";
-import { needsProgram, programPath } from "../support/program.ts";
+import { needsProgram } from "../support/program.ts";
 
 needsProgram("gitlab-runner", "bash");
 const app = await startTestApp({ workers: true });
@@ -17,10 +13,7 @@ const anna = await app.givenUser("anna");
 const search = await app.givenProject(anna, "search");
 const at = pipelinesOf(app, anna, search);
 const { token } = anna;
-const home = await temporaryDirectory();
-const config = path.join(home, "config.toml");
-const env = { PATH: programPath, HOME: home };
-let runner: ChildProcess | undefined;
+let runner: Awaited<ReturnType<typeof startGitlabRunner>>;
 
 const file = `
 stages: [build, test]
@@ -52,9 +45,6 @@ slow:
 /** A runner polls every three seconds, and starts several programs for each stage of a job. */
 const eventually = <Value>(condition: () => Value | Promise<Value>) => within(condition, 180_000);
 
-const run = (...args: readonly string[]) =>
-  promisify(execFile)("gitlab-runner", [...args, "--config", config], { env, cwd: home });
-
 const jobOf = async (pipeline: View, name: string): Promise<View | undefined> =>
   (await at.jobs(pipeline["localId"])).find((job) => job["name"] === name);
 const statusOf = async (pipeline: View, name: string) => (await jobOf(pipeline, name))?.["status"];
@@ -71,16 +61,7 @@ const logOf = async (pipeline: View, name: string): Promise<string> => {
 describe("gitlab-runner with its shell executor", () => {
   before(async () => {
     await at.commit({ ".forge-ci.yaml": file }, "[skip ci] Add");
-    const { body } = await app.get(`${at.base}/runners/registration-info`, { token });
-    const by = ["--url", String(body["registrationUrl"] ?? app.url), "--executor", "shell"];
-    const key = ["--registration-token", String(body["registrationToken"])];
-    await run("register", "--non-interactive", ...by, ...key, "--name", "real", "--run-untagged");
-    await run("verify");
-    const args = ["run", "--working-directory", home, "--config", config];
-    runner = spawn("gitlab-runner", args, { env, cwd: home, stdio: "ignore" });
-  });
-  after(async () => {
-    if (runner?.exitCode === null && runner.kill("SIGTERM")) await once(runner, "exit");
+    runner = await startGitlabRunner(app, { base: `${at.base}/runners`, token });
   });
 
   it("runs a pipeline with cache, artifacts and a report, and ends a job that is canceled", async () => {
@@ -106,10 +87,9 @@ describe("gitlab-runner with its shell executor", () => {
   it("gives its job back when it is stopped, and unregisters", async () => {
     const pipeline = await at.start({ variables: [{ key: "ONLY", value: "slow" }] });
     await eventually(async () => (await logOf(pipeline, "slow")).includes("\nbegun"));
-    runner?.kill("SIGTERM");
-    if (runner?.exitCode === null) await once(runner, "exit");
+    await runner.stop();
     expect(await statusOf(pipeline, "slow")).to.equal("FAILED");
-    await run("unregister", "--name", "real");
+    await runner.run("unregister", "--name", "real");
     const { body } = await app.get(`${at.base}/runners`, { token });
     expect(body["page"]).to.include({ totalElements: 0 });
   });

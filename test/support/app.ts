@@ -56,6 +56,8 @@ export type TestAppOptions = Readonly<{
   /** SSH is answered as well, on a free port. */
   ssh?: SshRoleOptions;
   config?: Partial<Deps["config"]>;
+  /** Host in the SSH addresses of projects. */
+  publicSshHost?: string;
   /** Allows outbound requests to this machine on behalf of users, as `workers` does. */
   reachesLoopback?: boolean;
   /** How long an answer waits for the read models: longer than usual by default, as many tests run at once. */
@@ -91,7 +93,8 @@ export async function startTestApp(options: TestAppOptions = {}) {
   const outboundAllow = [...near, ...(options.outboundAllow ?? [])];
   const ldapAllow = near.length > 0 ? near : undefined;
   const local = { host: "127.0.0.1", port: 0, databaseUrl, outboundAllow, ldapAllow };
-  const config = { ...local, smtpUrl: options.smtpUrl, ...limits, ...options.config };
+  const { smtpUrl, publicSshHost } = options;
+  const config = { ...local, smtpUrl, publicSshHost, ...limits, ...options.config };
   const { visibleWaitMaxMs = 20_000 } = options;
   const platform = { config, log, store, db, vault, blobs, git, queues, visibleWaitMaxMs };
   closing.push(() => rm(dataDir, removal), git.close, queues.close);

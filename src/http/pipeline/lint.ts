@@ -5,6 +5,7 @@ import { JobWhen } from "../../events/pipeline/job-spec.ts";
 import { nullObjectId } from "../../platform/git/name.ts";
 import type { CompiledPipeline } from "../../platform/pipeline-file/compile.ts";
 import { type FileProblem, PipelineFileError } from "../../platform/pipeline-file/value.ts";
+import { addressesOf } from "../../projections/project/address.ts";
 import { findRef } from "../../projections/repository/git-ref.ts";
 import { isProtectedRef, pipelineFileNames, pipelineFiles } from "../../workers/pipeline/create.ts";
 import { factsOf } from "../../workers/pipeline/facts.ts";
@@ -93,7 +94,8 @@ const postLint = route({
     const commit = await repository.objects.commit(origin.commitId);
     const isProtected = await isProtectedRef(deps, project, origin);
     const more = new Map<string, string>();
-    const sources = { project, origin, commit, isProtected, more, publicUrl: deps.publicUrl };
+    const addresses = addressesOf(deps, await deps.settings());
+    const sources = { project, origin, commit, isProtected, more, addresses };
     const predefined = predefinedVariables(sources);
     const facts = factsOf(deps, { repository, origin, predefined, outer: new Map() });
     try {

@@ -11,6 +11,8 @@ import { deterministicId } from "../../platform/deterministic-id.ts";
 import type { CompiledPipeline, PipelineFacts } from "../../platform/pipeline-file/compile.ts";
 import { type PipelineCompiler, pipelineCompiler } from "../../platform/pipeline-file/compiler.ts";
 import { PipelineFileError } from "../../platform/pipeline-file/value.ts";
+import { findSettings } from "../../projections/instance/settings.ts";
+import { addressesOf } from "../../projections/project/address.ts";
 import type { ProjectRow } from "../../projections/project/project.ts";
 import { refProtections } from "../../projections/protection/applicable.ts";
 import type { WorkerDeps } from "../core/deps.ts";
@@ -21,7 +23,7 @@ import { settingVariables } from "./setting-variable.ts";
 
 export type CreateDeps = Pick<
   WorkerDeps,
-  "store" | "db" | "git" | "vault" | "visible" | "now" | "publicUrl"
+  "store" | "db" | "git" | "vault" | "visible" | "now" | "publicUrl" | "publicSshHost"
 >;
 
 /** One for each process; see docs/adr/0068-pipeline-file.md. */
@@ -71,12 +73,14 @@ export async function createPipeline(
   const file = given ?? (await projectFile(repository, origin.commitId));
   if (file === undefined) return { none: "no_file" };
 
-  const [commit, isProtected] = await Promise.all([
+  const [commit, isProtected, instance] = await Promise.all([
     repository.objects.commit(origin.commitId),
     isProtectedRef(deps, project, origin),
+    findSettings(deps.db),
   ]);
   const more = await mergeRequestVariables(deps, project, origin);
-  const sources = { project, origin, commit, isProtected, more, publicUrl: deps.publicUrl };
+  const addresses = addressesOf(deps, instance);
+  const sources = { project, origin, commit, isProtected, more, addresses };
   const outer = await settingVariables(deps, { project, isProtected, environment: null });
   const facts = factsOf(deps, {
     repository,

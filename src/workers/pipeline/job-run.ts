@@ -1,6 +1,8 @@
 import { ObjectId, type UserId } from "../../events/core/ids.ts";
+import type { Settings } from "../../events/instance/settings.ts";
 import type { JobSpec } from "../../events/pipeline/job-spec.ts";
 import type { PipelineOrigin } from "../../events/pipeline/pipeline.ts";
+import { findSettings } from "../../projections/instance/settings.ts";
 import {
   findJobSpec,
   findPipelineById,
@@ -14,7 +16,10 @@ import { isProtectedRef } from "./create.ts";
 import { mergeRequestVariables, openRequestVariables } from "./merge-request-variable.ts";
 import { variableParents } from "./setting-variable.ts";
 
-export type VariableDeps = Pick<WorkerDeps, "db" | "git" | "vault" | "blobs" | "publicUrl">;
+export type VariableDeps = Pick<
+  WorkerDeps,
+  "db" | "git" | "vault" | "blobs" | "publicUrl" | "publicSshHost"
+>;
 
 /** What the runs of all jobs of a pipeline are made with. */
 export type PipelineFacts = Readonly<{
@@ -23,6 +28,7 @@ export type PipelineFacts = Readonly<{
   isProtected: boolean;
   /** Of its project and what this belongs to. */
   settings: readonly VariableRow[];
+  instance: Settings;
   /** See openRequestVariables. */
   openRequests: Readonly<Record<string, string>>;
 }>;
@@ -56,12 +62,13 @@ export async function pipelineFacts(
   ]);
   if (pipeline === undefined || project === undefined) return undefined;
   const { ref, is_tag: isTag, merge_request: mergeRequest } = pipeline;
-  const [isProtected, settings, openRequests] = await Promise.all([
+  const [isProtected, settings, instance, openRequests] = await Promise.all([
     isProtectedRef({ db }, project, { ref, isTag, mergeRequest }),
     variablesOf(db, variableParents(project)),
+    findSettings(db),
     openRequestVariables({ db }, project, originOf(pipeline)),
   ]);
-  return { pipeline, project, isProtected, settings, openRequests };
+  return { pipeline, project, isProtected, settings, instance, openRequests };
 }
 
 /** What was read of a job before. */

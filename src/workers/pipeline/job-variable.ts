@@ -2,6 +2,7 @@ import { jobNumber } from "../../events/pipeline/number.ts";
 import { expandText } from "../../platform/pipeline-file/expand.ts";
 import { clipText, isStorableText, storableText } from "../../platform/storable-text.ts";
 import type { JobRow, PipelineRow } from "../../projections/pipeline/table.ts";
+import { addressesOf } from "../../projections/project/address.ts";
 import { type JobRun, originOf, type VariableDeps } from "./job-run.ts";
 import { predefinedVariables, slugOf } from "./predefined.ts";
 import { reportedVariables } from "./reported-variable.ts";
@@ -26,11 +27,12 @@ type Plain = Readonly<{
 }>;
 
 export async function plainVariables(run: JobRun): Promise<Plain> {
-  const { deps, job, pipeline, project, spec, isProtected, more } = run;
+  const { deps, job, pipeline, project, spec, isProtected, instance, more } = run;
   const repository = await deps.git.find(project.id);
   const commit = await repository?.objects.commit(pipeline.commit_id);
   const origin = originOf(pipeline);
-  const sources = { project, origin, commit, isProtected, more, publicUrl: deps.publicUrl };
+  const addresses = addressesOf(deps, instance);
+  const sources = { project, origin, commit, isProtected, more, addresses };
   const all = new Map<string, JobVariable>();
   for (const [key, value] of predefinedVariables(sources)) add(all, key, value);
   for (const [key, value] of ofThisJob(run)) add(all, key, value);

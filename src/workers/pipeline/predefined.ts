@@ -1,6 +1,7 @@
 import type { PipelineOrigin } from "../../events/pipeline/pipeline.ts";
 import { nullObjectId } from "../../platform/git/name.ts";
 import type { Commit } from "../../platform/git/object/object.ts";
+import type { Addresses } from "../../projections/project/address.ts";
 import type { ProjectRow } from "../../projections/project/project.ts";
 
 /** What the predefined variables of a pipeline are made of, before it has a number. */
@@ -14,7 +15,7 @@ export type VariableSources = Readonly<{
   isProtected: boolean;
   /** About merge requests; see mergeRequestVariables. */
   more: ReadonlyMap<string, string>;
-  publicUrl: string;
+  addresses: Addresses;
 }>;
 
 const slugLengthMax = 63;
@@ -31,7 +32,8 @@ export function slugOf(name: string): string {
 
 /** Variables that every job of a pipeline sees. Users chose some of these texts: none is expanded. */
 export function predefinedVariables(sources: VariableSources): Map<string, string> {
-  const { project, origin, commit, isProtected, publicUrl } = sources;
+  const { project, origin, commit, isProtected, addresses } = sources;
+  const { publicUrl, sshHost, sshPort } = addresses;
   const { isTag, commitId, source, mergeRequest } = origin;
   const ref = mergeRequest?.sourceBranch ?? origin.ref;
   // The same for every push to a merge request, as GitLab has it.
@@ -48,6 +50,8 @@ export function predefinedVariables(sources: VariableSources): Map<string, strin
     CI_SERVER_HOST: url.hostname,
     CI_SERVER_PORT: url.port || (url.protocol === "https:" ? "443" : "80"),
     CI_SERVER_PROTOCOL: url.protocol.replace(":", ""),
+    CI_SERVER_SHELL_SSH_HOST: sshHost,
+    CI_SERVER_SHELL_SSH_PORT: String(sshPort ?? 22),
     CI_API_URL: `${publicUrl}/rest-api`,
     CI_API_V4_URL: `${publicUrl}/api/v4`,
     CI_REGISTRY: url.host,
