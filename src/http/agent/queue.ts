@@ -47,6 +47,9 @@ type Waiting = Readonly<{
   ended: () => boolean;
 }>;
 
+/** Changes after which a job may fit an agent that it did not fit before; `job-settings` includes rules for refs. */
+const awaited: ReadonlySet<string> = new Set(["jobs", "job-settings"]);
+
 const waitingByListener = new WeakMap<Deps["onChange"], Waiting>();
 
 type Look = Readonly<{
@@ -114,7 +117,7 @@ export function waitingFor(onChange: Deps["onChange"]): Waiting {
   };
   onChange((subject) => {
     noteChanged(subject);
-    if (subject === "jobs" || subject === undefined) wakeAll();
+    if (subject === undefined || awaited.has(subject)) wakeAll();
     // Which projects an agent works for may have changed.
     else looks.clear();
   });

@@ -143,8 +143,11 @@ export const projectProjection = defineRowProjection({
     ProjectPurged: (rows, { stream }) => rows.remove(stored, { id: idOf(stream) }),
     ProjectQuotaChanged: (rows, { stream, data: { allowedBytes } }) =>
       change(rows, stream, { allowed_bytes: allowedBytes === null ? null : BigInt(allowedBytes) }),
-    MirrorConfigured: (rows, { data }) =>
-      rows.change(stored, { id: data.projectId }, mirrorColumns(data.mirrorId, data.target)),
+    MirrorConfigured: (rows, { data }) => {
+      rows.change(stored, { id: data.projectId }, mirrorColumns(data.mirrorId, data.target));
+      // The refs of a mirror are protected: its jobs are for protected agents as well.
+      rows.announce("jobs");
+    },
     MirrorRemoved: (rows, { data }) => rows.change(stored, { id: data.projectId }, noMirror),
     MirrorSyncRequested: ignore,
     MirrorFailed: ignore,

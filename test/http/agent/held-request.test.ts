@@ -33,10 +33,10 @@ async function waitingAgent(about: Readonly<Record<string, unknown>>, of = runne
   await eventually(() => counted.count() > 0);
   counted.end();
   const edit = async (body: Readonly<Record<string, unknown>>) => {
-    const answer = await app.post(`${runners.base}/${agent.id}/edit`, { token, body });
+    const answer = await app.post(`${of.base}/${agent.id}/edit`, { token, body });
     expect(answer.status, answer.text).to.equal(200);
   };
-  return { held, edit, path: `${runners.base}/${agent.id}` };
+  return { held, edit, path: `${of.base}/${agent.id}` };
 }
 
 /** The answer to a held request; 0 where it is held until this process ends its requests. */
@@ -105,6 +105,60 @@ describe("the held request of an agent", () => {
       const { held } = await agentOf("umbrella");
       await ask("/team/transfer", { teamAlias: "tools", ownerAlias: "umbrella" });
       expect(await soon(held)).to.equal(201);
+    });
+  });
+
+  describe("for protected refs alone", () => {
+    const send = async (method: "POST" | "DELETE", path: string, body?: object) => {
+      const answer = await app.send(method, path, { token, body });
+      expect(answer.status, answer.text).to.equal(method === "POST" ? 200 : 204);
+      return answer.body;
+    };
+    const given = async (project: string) => {
+      const of = pipelinesOf(app, anna, await app.givenProject(anna, project));
+      await of.commit({ ".forge-ci.yaml": "a: {script: x}" }, "Add [skip ci]");
+      return of;
+    };
+    const protect = (base: string) => {
+      const levels = { allowedToPush: "DEVELOPER", allowedToMerge: "DEVELOPER" };
+      return send("POST", `${base}/branch-protection/create`, {
+        branchTemplate: "main",
+        ...levels,
+      });
+    };
+    const protectedAgent = (base: string) =>
+      waitingAgent({ access_level: "ref_protected" }, { base: `${base}/runners`, token });
+
+    it("is answered at once when a rule protects the ref of a job that waits", async () => {
+      const { base, start } = await given("guarded");
+      await start();
+      const { held } = await protectedAgent(base);
+      await protect(base);
+      expect(await soon(held)).to.equal(201);
+    });
+
+    it("is answered at once when the project of such a job becomes a mirror", async () => {
+      const { base, start } = await given("mirrored");
+      await start();
+      const { held } = await protectedAgent(base);
+      const url = "https://forge.example.test/anna/mirrored.git";
+      await send("POST", `${base}/mirror`, { url, type: "PULL", overwrite: true });
+      expect(await soon(held)).to.equal(201);
+    });
+
+    it("is not answered with a job whose ref a rule protects no longer", async () => {
+      const { base, start } = await given("freed");
+      const rule = await protect(base);
+      const { held, edit } = await protectedAgent(base);
+      await send("DELETE", `${base}/branch-protection/${rule["uuid"]}`);
+      await start();
+      const open = agentTalk(
+        app,
+        (await givenAgent(app, { base: `${base}/runners`, token })).token,
+      );
+      expect((await open.poll()).status).to.equal(201);
+      await edit({ isActive: "false" });
+      expect((await held).status).to.equal(204);
     });
   });
 
