@@ -11,6 +11,9 @@ import { isMap, type Mark, newMap, type YamlMap } from "./value.ts";
 const includesMax = 100;
 const includedBytesMax = 2 * fileBytesMax;
 
+/** Its text, or a sentence that says why there is none. */
+export type FoundArtifact = Readonly<{ text: string }> | Readonly<{ why: string }>;
+
 export type IncludeFacts = Readonly<{
   /** A file of the commit; undefined when there is none. */
   readFile: (path: string) => Promise<string | undefined>;
@@ -26,10 +29,9 @@ export type IncludeFacts = Readonly<{
   /** All paths of the commit. */
   paths: () => Promise<readonly string[]>;
   /**
-   * A file among the artifacts of a job of the parent pipeline; undefined when there is none. Only a file that a
-   * `trigger` makes may include one.
+   * A file among the artifacts of a job of the parent pipeline. Only a file that a `trigger` makes may include one.
    */
-  readArtifact?: (job: string, path: string) => Promise<string | undefined>;
+  readArtifact?: (job: string, path: string) => Promise<FoundArtifact>;
 }>;
 
 const Entry = z.preprocess(
@@ -180,11 +182,9 @@ class Reading {
       failAt(mark, "include", "Artifacts are included by `trigger: include` alone.");
     }
     const [path, from] = [this.#expand(artifact).replace(/^\.?\//, ""), this.#expand(job)];
-    const text = await read(from, path);
-    if (text === undefined) {
-      failAt(mark, "include", `There is no file ${path} among the artifacts of the job ${from}.`);
-    }
-    return { name: `${from}: ${path}`, text, from: undefined };
+    const found = await read(from, path);
+    if ("why" in found) failAt(mark, "include", found.why);
+    return { name: `${from}: ${path}`, text: found.text, from: undefined };
   }
 
   #other({ project, file, ref }: OtherProject, mark: Mark): Promise<readonly IncludedFile[]> {

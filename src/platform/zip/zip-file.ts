@@ -1,35 +1,59 @@
 import { buffer } from "node:stream/consumers";
-import type { Entry } from "yauzl";
+import type { Entry, ZipFile } from "yauzl";
+
+import { type ZipSource, zipReader } from "./zip-source.ts";
 
 const entriesMax = 100_000;
+/** A file that cannot be made smaller is packed in little more than its own size. */
+const packingBytes = 64 * 1024;
 const modeMask = 0o170000;
 const linkMode = 0o120000;
 
+export type ZipContent =
+  | Readonly<{ content: Buffer }>
+  | Readonly<{ problem: "missing" | "link" | "too_large" }>
+  /** `why` is a sentence about the archive. */
+  | Readonly<{ problem: "unreadable"; why: string }>;
+
 /**
- * The content of the first file with this path in a zip archive. Undefined when there is none, or it is a link or has
- * more bytes than that; also for what is no zip archive.
+ * The content of the first file with this path in a zip archive. No more of the archive is read than its list of files
+ * and that one.
+ *
+ * @throws what the source throws
  */
 export async function readZipFile(
-  archive: Buffer,
+  source: ZipSource,
   path: string,
   bytesMax: number,
-): Promise<Buffer | undefined> {
+): Promise<ZipContent> {
   // Loaded at the first archive that is read.
   const { default: yauzl } = await import("yauzl");
+  const { reader, failure } = zipReader(source, yauzl.RandomAccessReader);
+  const options = { autoClose: false, lazyEntries: true };
   try {
-    const zip = await yauzl.fromBufferPromise(archive, { autoClose: false, lazyEntries: true });
-    if (zip.entryCount > entriesMax) return undefined;
-    for await (const entry of zip.eachEntry()) {
-      if (entry.fileName !== path) continue;
-      if (isLink(entry) || entry.uncompressedSize > bytesMax) return undefined;
-      // More bytes than the size says end the stream with an error.
-      return await buffer(await zip.openReadStreamPromise(entry));
+    const zip = await yauzl.fromRandomAccessReaderPromise(reader, source.bytes, options);
+    if (zip.entryCount > entriesMax) {
+      return { problem: "unreadable", why: `It has over ${entriesMax} files.` };
     }
-    return undefined;
-  } catch {
-    // The archive is in memory: what fails is its form.
-    return undefined;
+    return await contentOf(zip, path, bytesMax);
+  } catch (error) {
+    const failed = failure();
+    if (failed !== undefined) throw failed;
+    return { problem: "unreadable", why: error instanceof Error ? error.message : String(error) };
   }
+}
+
+async function contentOf(zip: ZipFile, path: string, bytesMax: number): Promise<ZipContent> {
+  for await (const entry of zip.eachEntry()) {
+    if (entry.fileName !== path) continue;
+    if (isLink(entry)) return { problem: "link" };
+    const isLarge =
+      entry.uncompressedSize > bytesMax || entry.compressedSize > bytesMax + packingBytes;
+    if (isLarge) return { problem: "too_large" };
+    // More bytes than the size says end the stream with an error.
+    return { content: await buffer(await zip.openReadStreamPromise(entry)) };
+  }
+  return { problem: "missing" };
 }
 
 /** By the mode that the list of files gives it. */

@@ -6,7 +6,7 @@ import { compile, facts, problems } from "../../support/pipeline-file.ts";
 const include = (entry: object) => JSON.stringify({ include: [entry] });
 const made = "one: {script: [x]}";
 const readArtifact = async (job: string, path: string) =>
-  job === "generate" && path === "out/child.yml" ? made : undefined;
+  job === "generate" && path === "out/child.yml" ? { text: made } : { why: `No ${path}.` };
 
 describe("a file of artifacts in a pipeline file", () => {
   for (const artifact of ["out/child.yml", "/out/child.yml", "./out/child.yml", "$DIR/child.yml"]) {
@@ -30,17 +30,15 @@ describe("a file of artifacts in a pipeline file", () => {
     }
   });
 
-  it("is named when it is missing", async () => {
+  it("is missing for the reason that is given", async () => {
     const text = include({ artifact: "gone.yml", job: "generate" });
-    expect((await problems(text, { readArtifact })).join()).to.contain(
-      "There is no file gone.yml among the artifacts of the job generate.",
-    );
+    expect((await problems(text, { readArtifact })).join()).to.contain("No gone.yml.");
   });
 
   it("is included neither by the file of a project nor by a file of artifacts", async () => {
     const text = include({ artifact: "out/child.yml", job: "generate" });
     expect((await problems(text)).join()).to.contain("by `trigger: include` alone");
-    const again = { readArtifact: async () => text };
+    const again = { readArtifact: async () => ({ text }) };
     expect((await problems(text, again)).join()).to.contain("by `trigger: include` alone");
   });
 

@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { expect } from "chai";
 
 import { givenAgent } from "../../support/agent.ts";
@@ -32,6 +33,30 @@ async function generated(name: string, archive: Buffer) {
   return { ci, localId };
 }
 
+const link = zip([["child.yml", "/etc/passwd"]], { mode: 0o120777 });
+const reasons: readonly (readonly [string, Buffer, string])[] = [
+  [
+    "the file is missing",
+    zip([["other.yml", "one: {script: x}"]]),
+    "There is no file child.yml among the artifacts of the job generate.",
+  ],
+  [
+    "the file is too large",
+    zip([["child.yml", "x".repeat(600_000)]]),
+    "The file child.yml among the artifacts of the job generate has over 524288 bytes.",
+  ],
+  [
+    "the file is a link",
+    link,
+    "The file child.yml among the artifacts of the job generate is a link.",
+  ],
+  [
+    "the archive is broken",
+    Buffer.from("no archive"),
+    "The archive of artifacts of the job generate cannot be read:",
+  ],
+];
+
 describe("a child pipeline whose file a job generates", () => {
   it("has the jobs of that file, and of those of the commit that it includes", async () => {
     const { ci, localId } = await generated(
@@ -46,16 +71,27 @@ describe("a child pipeline whose file a job generates", () => {
     expect(Object.keys(await ci.statuses(child?.["localId"]))).to.have.members(["one", "two"]);
   });
 
-  it("fails with a reason, and the job that starts it, when the file is missing", async () => {
-    const { ci, localId } = await generated("missing", zip([["other.yml", "one: {script: x}"]]));
+  it("is found in an archive of any size", async () => {
+    const large = ["large.bin", randomBytes(20 * 1024 ** 2)] as const;
+    const { ci, localId } = await generated(
+      "large",
+      zip([large, ["child.yml", "one: {script: x}"]]),
+    );
     await eventually(async () =>
-      expect(await ci.statuses(localId)).to.deep.equal({ generate: "SUCCESS", child: "FAILED" }),
-    );
-    const failed = (await ci.pipelines("?status=FAILED")).find(
-      ({ source }) => source === "PARENT_PIPELINE",
-    );
-    expect(failed?.["failureReason"]).to.contain(
-      "There is no file child.yml among the artifacts of the job generate.",
+      expect(await ci.statuses(localId)).to.deep.equal({ generate: "SUCCESS", child: "SUCCESS" }),
     );
   });
+
+  for (const [what, archive, reason] of reasons) {
+    it(`fails with a reason, and the job that starts it, when ${what}`, async () => {
+      const { ci, localId } = await generated(what.replaceAll(" ", "-"), archive);
+      await eventually(async () =>
+        expect(await ci.statuses(localId)).to.deep.equal({ generate: "SUCCESS", child: "FAILED" }),
+      );
+      const failed = (await ci.pipelines("?status=FAILED")).find(
+        ({ source }) => source === "PARENT_PIPELINE",
+      );
+      expect(failed?.["failureReason"]).to.contain(reason);
+    });
+  }
 });
