@@ -1,4 +1,5 @@
 import { type Readable, Transform } from "node:stream";
+import { finished } from "node:stream/promises";
 import { createGunzip } from "node:zlib";
 import type { Context } from "koa";
 
@@ -49,6 +50,16 @@ export function requestBody(ctx: Context, bytesMax: number): Readable {
     cut(new Refusal("bad_request", "body.encoding", "The body is not the gzip it claims to be.")),
   );
   return ctx.req.pipe(inflating).pipe(bounded);
+}
+
+/**
+ * Reads and drops what is left of a body that nothing needs, so that the client reads the answer. Nothing more
+ * of it is inflated: a small body can hold a very large one.
+ */
+export async function dropRest({ req }: Context): Promise<void> {
+  if (req.readableEnded || req.destroyed) return;
+  req.unpipe();
+  await finished(req.resume()).catch(() => undefined);
 }
 
 /**

@@ -1,4 +1,3 @@
-import { once } from "node:events";
 import { PassThrough } from "node:stream";
 import type { Context } from "koa";
 
@@ -9,7 +8,7 @@ import type { PackProcess } from "../../platform/git/pack-service.ts";
 import type { Caller } from "../access/gate.ts";
 import { peerOf } from "../core/peer.ts";
 import { stateOf } from "../core/state.ts";
-import { requestBody } from "../core/stream.ts";
+import { dropRest, requestBody } from "../core/stream.ts";
 
 type StartedWith = "denyForced" | "together" | "gate" | "inputBytesMax";
 
@@ -37,7 +36,7 @@ export async function receivePack(
   const prepared = await preparePush(body, { ...pusher, ip: peerOf(ctx), requestId }, deps, enter);
   if (Buffer.isBuffer(prepared)) {
     // A client still sending its pack would not see the answer.
-    if (!body.readableEnded) await once(body.resume(), "end").catch(() => undefined);
+    await dropRest(ctx);
     ctx.body = prepared;
     return;
   }
@@ -47,10 +46,8 @@ export async function receivePack(
   ctx.res.once("close", () => {
     if (!body.readableEnded) stop();
   });
-  // Git may have refused before it read all: the rest is read and dropped, so that the client reads the refusal.
-  child.once("close", () => {
-    if (!body.readableEnded && !ctx.req.destroyed) body.resume();
-  });
+  // Git may have refused before it read all.
+  child.once("close", () => void dropRest(ctx));
   const answer = new PassThrough();
   ctx.body = answer;
   void carryOut({ ...prepared, child, stop, body, answer, requestId }, deps);
