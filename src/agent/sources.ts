@@ -61,7 +61,7 @@ export function sourcesOf(
       ...(onMachine ? machineVariables : []),
       ["GIT_TERMINAL_PROMPT", "0"],
       ...configuration([
-        // For this repository alone: to any other one the token is no proof, and it would be refused.
+        // For this repository alone: the token opens no other one that is not open to everybody.
         [`http.${clean}.extraHeader`, header],
         ...(isTrue(values.get("GIT_SUBMODULE_FORCE_HTTPS")) ? httpForSsh(clean, values) : []),
       ]),

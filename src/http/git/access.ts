@@ -19,6 +19,8 @@ export type GitAccessDeps = Readonly<{
   anonymousPull: () => Promise<boolean>;
 }>;
 
+type Names = Readonly<{ ownerAlias: string; projectAlias: string }>;
+
 export type GitAccess = ResolvedProject & Readonly<{ caller: Caller }>;
 
 /**
@@ -30,7 +32,7 @@ export type GitAccess = ResolvedProject & Readonly<{ caller: Caller }>;
 export async function gitAccess(
   ctx: Context,
   service: PackService,
-  names: Readonly<{ ownerAlias: string; projectAlias: string }>,
+  names: Names,
   deps: GitAccessDeps,
 ): Promise<GitAccess> {
   const byJob = await jobAccess(ctx, service, names, deps);
@@ -38,38 +40,51 @@ export async function gitAccess(
   const caller = await callerOf(ctx, deps);
   const fetching = service === "upload-pack";
   if (caller.userId === null) {
-    if (!fetching || !(await deps.anonymousPull())) throw unauthorised();
-    try {
-      return { caller, ...(await deps.project(names, caller, "GUEST")) };
-    } catch (error) {
-      if (error instanceof Refusal) throw unauthorised();
-      throw error;
-    }
+    const open = fetching ? await openAccess(names, deps) : undefined;
+    if (open === undefined) throw unauthorised();
+    return open;
   }
   requireScope(caller, fetching ? "PROJECT_READ" : "PROJECT_WRITE");
   return { caller, ...(await deps.project(names, caller, fetching ? "GUEST" : "DEVELOPER")) };
 }
 
+/** Undefined where strangers may not fetch. */
+async function openAccess(
+  names: Names,
+  { anonymousPull, project }: GitAccessDeps,
+): Promise<GitAccess | undefined> {
+  if (!(await anonymousPull())) return undefined;
+  try {
+    return { caller: anonymous, ...(await project(names, anonymous, "GUEST")) };
+  } catch (error) {
+    if (error instanceof Refusal) return undefined;
+    throw error;
+  }
+}
+
 /**
- * The token of a job that runs fetches the project of the job, and nothing else.
+ * The token of a job that runs fetches the project of the job. Of others it opens what is open without it: gitlab-runner
+ * sends it with every address of this service, those of submodules too.
  *
  * @returns undefined for other credentials
  */
 async function jobAccess(
   ctx: Context,
   service: PackService,
-  { ownerAlias, projectAlias }: Readonly<{ ownerAlias: string; projectAlias: string }>,
-  { jobProject }: GitAccessDeps,
+  names: Names,
+  deps: GitAccessDeps,
 ): Promise<GitAccess | undefined> {
   const [, token = ""] = basicCredentials(ctx.get("authorization")) ?? [];
   if (!token.startsWith(`${tokenPrefixes.job}_`)) return undefined;
-  const project = await jobProject(token);
+  const project = await deps.jobProject(token);
   if (project === undefined) throw unauthorised();
   const isIts =
-    normaliseAlias(project.owner_alias) === normaliseAlias(ownerAlias) &&
-    normaliseAlias(project.alias) === normaliseAlias(projectAlias);
+    normaliseAlias(project.owner_alias) === normaliseAlias(names.ownerAlias) &&
+    normaliseAlias(project.alias) === normaliseAlias(names.projectAlias);
   if (isIts && service === "upload-pack") return { caller: anonymous, project, role: "GUEST" };
-  const message = "The token of a job fetches the project of the job only.";
+  const open = service === "upload-pack" ? await openAccess(names, deps) : undefined;
+  if (open !== undefined) return open;
+  const message = "The token of a job fetches the project of the job and public ones only.";
   throw new Refusal("forbidden", "job.token_scope", message);
 }
 

@@ -95,24 +95,53 @@ describe("git with what a job is given", () => {
 describe("git-lfs with what a job is given", () => {
   needsProgram("git-lfs");
 
-  it("fetches large files", async () => {
+  /** Pushes a large file to a project. @returns its address, with the token of a job when there is one */
+  async function given(alias: string, file: Readonly<Record<string, string>> = {}) {
     const copy = await workingCopy(await temporaryDirectory(), "copy");
-    const remote = new URL("/project/anna/search.git", app.url);
+    const remote = new URL(`/project/anna/${alias}.git`, app.url);
     Object.assign(remote, { username: "anna", password: token });
     await git(copy, "lfs", "install", "--local");
     await git(copy, "lfs", "track", "*.bin");
-    await commit(copy, "Add", { ".forge-ci.yaml": yaml(), "large.bin": "large" });
+    await commit(copy, "Add", { ...file, "large.bin": "large" });
     await git(copy, "push", "--quiet", remote.href, "HEAD:refs/heads/large");
-    await at.start({ ref: "large" });
-    const job = await begin();
+    return (job: TakenJob) => {
+      Object.assign(remote, { username: "gitlab-ci-token", password: job.token });
+      return remote.href;
+    };
+  }
+
+  async function pulled(url: string): Promise<string> {
     const directory = await temporaryDirectory();
     await git(directory, "init", "--quiet");
     await git(directory, "lfs", "install", "--local", "--skip-smudge");
-    await git(directory, "remote", "add", "origin", infoOf(job).repo_url);
+    await git(directory, "remote", "add", "origin", url);
     await git(directory, "pull", "--quiet", "origin", "large");
     await git(directory, "lfs", "pull", "origin");
-    expect(await readFile(path.join(directory, "large.bin"), "utf8")).to.equal("large");
+    return readFile(path.join(directory, "large.bin"), "utf8");
+  }
+
+  it("fetches large files", async () => {
+    await given("search", { ".forge-ci.yaml": yaml() });
+    await at.start({ ref: "large" });
+    const job = await begin();
+    expect(await pulled(infoOf(job).repo_url)).to.equal("large");
     await put(job, { state: "success" });
+  });
+
+  it("fetches those of other projects that everybody may read, as the submodules of a job", async () => {
+    await app.givenProject(anna, "open", { private: false });
+    await app.givenProject(anna, "closed");
+    const [open, closed] = [await given("open"), await given("closed")];
+    await at.start();
+    const job = await begin();
+    expect(await pulled(open(job))).to.equal("large");
+    await expect(pulled(closed(job))).to.be.rejectedWith("403");
+    const copy = await workingCopy(await temporaryDirectory(), "copy");
+    await commit(copy, "More");
+    const pushed = await tryGit(copy, ["push", open(job), "HEAD:refs/heads/more"]);
+    expect(pushed.stderr).to.include("403");
+    await put(job, { state: "success" });
+    await expect(pulled(open(job))).to.be.rejected;
   });
 });
 
