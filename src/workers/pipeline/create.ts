@@ -92,20 +92,42 @@ export async function createPipeline(
       ...Object.entries(variables),
     ]),
   });
-  let compiled: CompiledPipeline | undefined;
-  let failureReason: string | null = null;
-  try {
-    compiled = await pipelineFiles.compile(file.text, file.name, facts);
-    if (compiled.refused) return { none: "refused" };
-    if (compiled.jobs.length === 0) return { none: "no_jobs" };
-  } catch (error) {
-    if (!(error instanceof PipelineFileError)) throw error;
-    failureReason = error.message.slice(0, reasonLengthMax);
+  const made = await compileFile(file, facts);
+  if ("none" in made) {
+    if (given === undefined) return made;
+    // The job that starts it fails and has no place for a reason: the pipeline shows it.
+    const failed = { compiled: undefined, failureReason: reasonOf[made.none] };
+    return record(deps, { project, origin, variables, metadata, ...failed });
   }
-  return record(deps, { project, origin, variables, metadata, compiled, failureReason });
+  return record(deps, { project, origin, variables, metadata, ...made });
 }
 
 const reasonLengthMax = 2_000;
+const reasonOf = {
+  refused: "The workflow rules of the file let no pipeline start.",
+  no_jobs: "The rules of the file leave no job.",
+} as const;
+
+type MadeOfFile = Readonly<{
+  /** Undefined for a file with mistakes, which the reason names. */
+  compiled: CompiledPipeline | undefined;
+  failureReason: string | null;
+}>;
+
+async function compileFile(
+  { text, name }: Pick<GivenFile, "text" | "name">,
+  facts: PipelineFacts,
+): Promise<MadeOfFile | Readonly<{ none: keyof typeof reasonOf }>> {
+  try {
+    const compiled = await pipelineFiles.compile(text, name, facts);
+    if (compiled.refused) return { none: "refused" };
+    if (compiled.jobs.length === 0) return { none: "no_jobs" };
+    return { compiled, failureReason: null };
+  } catch (error) {
+    if (!(error instanceof PipelineFileError)) throw error;
+    return { compiled: undefined, failureReason: error.message.slice(0, reasonLengthMax) };
+  }
+}
 
 type Repository = NonNullable<Awaited<ReturnType<WorkerDeps["git"]["find"]>>>;
 
@@ -142,8 +164,7 @@ export async function isProtectedRef(
 export const pipelineIdOf = ({ commandId }: Pick<EventMetadata, "commandId">): PipelineId =>
   PipelineId.parse(deterministicId(commandId, "pipeline"));
 
-type ToRecord = Omit<NewPipeline, "file"> &
-  Readonly<{ compiled: CompiledPipeline | undefined; failureReason: string | null }>;
+type ToRecord = Omit<NewPipeline, "file"> & MadeOfFile;
 
 async function record(
   deps: CreateDeps,

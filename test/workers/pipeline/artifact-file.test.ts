@@ -45,6 +45,12 @@ const reasons: readonly (readonly [string, Buffer, string])[] = [
     zip([["child.yml", "x".repeat(600_000)]]),
     "The file child.yml among the artifacts of the job generate has over 524288 bytes.",
   ],
+  ["the file is empty", zip([["child.yml", ""]]), "The rules of the file leave no job."],
+  [
+    "the file refuses",
+    zip([["child.yml", "workflow: {rules: [{when: never}]}\none: {script: x}"]]),
+    "The workflow rules of the file let no pipeline start.",
+  ],
   [
     "the file is a link",
     link,
