@@ -6,6 +6,7 @@ import type { Knex } from "knex";
  */
 const keptTables: Readonly<Record<string, readonly string[]>> = {
   vault_key: ["subject"],
+  vault_key_gone: ["subject"],
   token_use: ["token_id"],
   session_use: ["session_id"],
   ssh_key_use: ["key_id"],

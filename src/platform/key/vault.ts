@@ -19,7 +19,10 @@ const cachedKeyLifeMs = 1_000;
 export type Vault = Readonly<{
   /** Encrypts under the subject's key, which is made on first use and durable before this returns. */
   seal: (subject: string, plaintext: string) => Promise<Sealed>;
-  /** The plaintext; null when the subject has been forgotten. Throws when the text was altered. */
+  /**
+   * The plaintext; null when the key that sealed it is gone: the subject has been forgotten, or the log was moved
+   * without its keys. Throws when the text was altered.
+   */
   open: (sealed: Sealed) => Promise<string | null>;
   /** Deletes the subject's key. What was sealed under it stays in place, unreadable. */
   forget: (subject: string) => Promise<void>;
@@ -71,14 +74,34 @@ export function openVault(db: Knex, secretKey: string): Vault {
       const [, subject = "", box = ""] = sealed.split(".");
       const key = await keyOf(subject);
       if (key === undefined) return null;
-      return decrypt(key, Buffer.from(box, "base64url"), subject).toString("utf8");
+      try {
+        return decrypt(key, Buffer.from(box, "base64url"), subject).toString("utf8");
+      } catch (error) {
+        if (await hadFormerKey(db, subject)) return null;
+        throw error;
+      }
     },
     async forget(subject) {
       keys.delete(subject);
-      await db<VaultKeyRow>("vault_key").where({ subject }).delete();
+      await db.transaction(async (tx) => {
+        await noteGone(tx, [subject]);
+        await tx<VaultKeyRow>("vault_key").where({ subject }).delete();
+      });
     },
     digest,
   };
+}
+
+/** To seal for these subjects again makes new keys, which do not open what was sealed before. */
+export async function noteGone(db: Knex, subjects: readonly string[]): Promise<void> {
+  await db.raw(
+    "insert into vault_key_gone (subject) select unnest(?::text[]) on conflict do nothing",
+    [[...subjects]],
+  );
+}
+
+async function hadFormerKey(db: Knex, subject: string): Promise<boolean> {
+  return (await db("vault_key_gone").where({ subject }).first("subject")) !== undefined;
 }
 
 /** The digest of a vault, without its database. */

@@ -60,6 +60,16 @@ describe("the vault", () => {
     await eventually(async () => expect(await other.open(sealed)).to.equal(null));
   });
 
+  it("gives null for it as well once something was sealed for that user again", async () => {
+    const gone = `user-${randomUUID()}`;
+    const vault = openVault(db, secret);
+    const before = await vault.seal(gone, "private");
+    await vault.forget(gone);
+    const after = await vault.seal(gone, "a request that was under way");
+    expect(await vault.open(before)).to.equal(null);
+    expect(await vault.open(after)).to.equal("a request that was under way");
+  });
+
   it("refuses text that was altered or moved to another subject", async () => {
     const vault = openVault(db, secret);
     const other = `user-${randomUUID()}`;

@@ -20,6 +20,8 @@ const signal = new AbortController().signal;
 
 /** What records a project after its end, and why. */
 const telling = [
+  // What its former key sealed in the log reads as forgotten.
+  "public.vault_key_gone",
   // The log, and what finds its way in it.
   "read_model.audit_entry",
   // What people pushed stays theirs.
