@@ -40,7 +40,7 @@ const commands: Readonly<Record<string, readonly [string, () => Promise<Command>
     () => import("./scan.ts"),
   ],
   events: [
-    "export [--sealed] | import file [--head file]   the log as JSON lines, and into an empty instance",
+    "export [--sealed | --keys] | import file [--keys file] [--head file]   the log as JSON lines, and into an empty instance",
     () => import("./events.ts"),
   ],
   backup: [

@@ -1,11 +1,9 @@
 import { createReadStream } from "node:fs";
-import { mkdir, stat, writeFile } from "node:fs/promises";
+import { mkdir, stat } from "node:fs/promises";
 import path from "node:path";
 import { parseArgs } from "node:util";
 
-import { ConfigError, readSettings } from "../config.ts";
-import { readSecretFile } from "../embedded/secret-file.ts";
-import { secretKeyFile } from "../embedded/service-file.ts";
+import { ConfigError } from "../config.ts";
 import type { Blobs } from "../platform/blob/blobs.ts";
 import { openBlobs } from "../platform/blob/open.ts";
 import { type BlobDigest, isBlobDigest } from "../platform/blob/store.ts";
@@ -19,11 +17,12 @@ import { putReactors } from "../workers/core/reactor-checkpoint.ts";
 import { holdReactors } from "../workers/core/reactor-hold.ts";
 import { copyRepository, copyWhole, filesBelow, orGone } from "./backup/copy-tree.ts";
 import { digestOfFile, readLineFile } from "./backup/line-file.ts";
-import { findManifest, keyCheckOf, type Manifest } from "./backup/manifest.ts";
+import { findManifest, type Manifest } from "./backup/manifest.ts";
 import { hadBegun, settleRefsOf } from "./backup/settle-refs.ts";
 import { putTables } from "./backup/tables.ts";
 import { repositoriesBelow } from "./backup.ts";
 import { withOfflineStores } from "./offline-stores.ts";
+import { keepSecretKey } from "./secret-key.ts";
 import { stopSignal } from "./stop-signal.ts";
 import type { Stores } from "./stores.ts";
 import { write } from "./write.ts";
@@ -50,7 +49,7 @@ export async function run(args: readonly string[]): Promise<number> {
   const directory = path.resolve(given);
   try {
     const manifest = await checkedManifest(directory);
-    await keepKey(manifest);
+    await keepSecretKey(manifest.keyCheck, "the backup was made");
     const restored = await withOfflineStores("restore", signal, (stores) =>
       restore(stores, { directory, manifest, signal }),
     );
@@ -113,22 +112,6 @@ async function checkedManifest(directory: string): Promise<Manifest> {
 
 const eventsOf = (directory: string, { events }: Manifest) =>
   readSealedLog(readLineFile(path.join(directory, events.name)));
-
-/** What was sealed can be opened by the very key alone; embedded, it is kept beside the stores. */
-async function keepKey({ keyCheck }: Manifest): Promise<void> {
-  const { secretKey, dataDir, databaseUrl } = readSettings();
-  const file = secretKeyFile(dataDir);
-  const known = secretKey ?? (await readSecretFile(file));
-  if (known === undefined) {
-    throw new ConfigError(`SECRET_KEY is required: the one that the backup was made with.`);
-  }
-  if (keyCheckOf(known) !== keyCheck) {
-    throw new ConfigError("SECRET_KEY is not the one that the backup was made with.");
-  }
-  if (databaseUrl !== undefined || (await readSecretFile(file)) !== undefined) return;
-  await mkdir(dataDir, { recursive: true, mode: 0o700 });
-  await writeFile(file, `${known}\n`, { mode: 0o600, flag: "wx", flush: true });
-}
 
 type Order = Readonly<{ directory: string; manifest: Manifest; signal: AbortSignal }>;
 

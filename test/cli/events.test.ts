@@ -7,7 +7,9 @@ import { text } from "node:stream/consumers";
 import { expect } from "chai";
 import type { Knex } from "knex";
 
+import { userSubject } from "../../src/events/user/user.ts";
 import type { EventStore } from "../../src/platform/event-store/event-store.ts";
+import { openVault } from "../../src/platform/key/vault.ts";
 import { secretKey, startTestApp } from "../support/app.ts";
 import { testDatabase } from "../support/database.ts";
 import { testEventStore } from "../support/event-store.ts";
@@ -45,11 +47,25 @@ async function saidIn(of: EventStore): Promise<readonly unknown[]> {
   return said;
 }
 
+type KeysCase = readonly [
+  what: string,
+  change: (lines: readonly string[]) => readonly string[],
+  code: number,
+  message: RegExp,
+];
+
+/** The key of one line under the subject of another. */
+const keyOf = (line: string, other: string): string =>
+  JSON.stringify({ ...JSON.parse(line), wrapped: JSON.parse(other).wrapped });
+
 describe("a log that moves to other stores", function () {
   this.timeout(120_000);
   const file = path.join(directory, "events.jsonl");
   const headFile = path.join(directory, "head.json");
+  const keysFile = path.join(directory, "keys.jsonl");
   let root = "";
+  /** Exported with the keys, and forgotten since. */
+  let forgotten = "";
 
   before(async () => {
     const anna = await app.givenUser("anna");
@@ -57,6 +73,12 @@ describe("a log that moves to other stores", function () {
     const issues = issueClient(app, anna, "anna/search");
     const { localId } = await issues.created();
     expectOk(await issues.edit(localId, { description: "Find \u2028 text" }));
+    const ben = await app.givenUser("ben");
+    const keys = await run(app, "events", "export", "--keys");
+    expect(keys.code).to.equal(0);
+    await writeFile(keysFile, keys.output);
+    forgotten = userSubject(ben.id);
+    expect((await run(app, "forget", "ben")).code).to.equal(0);
     const { code, output } = await run(app, "events", "export", "--sealed");
     expect(code).to.equal(0);
     await writeFile(file, output);
@@ -116,6 +138,42 @@ describe("a log that moves to other stores", function () {
     expect({ code, output }).to.deep.equal({ code: 65, output: `${damaged} is not UTF-8.\n` });
   });
 
+  for (const [what, change, code, message] of [
+    ["cut off", (lines) => lines.slice(0, -1), 65, /is cut off: its last line is missing/],
+    ["without a key", (lines) => lines.toSpliced(1, 1), 65, /lines are missing/],
+    ["with more at its end", (lines) => [...lines, lines[1]!], 65, /line \d+ of .* is none of/],
+    ["empty", () => [], 65, /is cut off/],
+    ["of another kind", () => ["{}"], 65, /line 1 of .* is none of/],
+    ["without its beginning", (lines) => lines.slice(1), 65, /line 1 of .* not the beginning/],
+    [
+      "with the key of another subject",
+      ([head, first, second, ...rest]) => [head!, keyOf(first!, second!), second!, ...rest],
+      65,
+      /line 2 of .* was changed/,
+    ],
+    [
+      "of an instance with another SECRET_KEY",
+      ([, ...rest]) => [JSON.stringify({ format: 1, keyCheck: "ab".repeat(32) }), ...rest],
+      78,
+      /SECRET_KEY is not the one that the keys were exported with/,
+    ],
+  ] satisfies readonly KeysCase[]) {
+    it(`changes nothing where the file of keys is ${what}`, async () => {
+      const lines = (await readFile(keysFile, "utf8")).trimEnd().split("\n");
+      const changed = path.join(directory, "changed-keys.jsonl");
+      await writeFile(
+        changed,
+        change(lines)
+          .map((line) => `${line}\n`)
+          .join(""),
+      );
+      const found = await run(target, "events", "import", file, "--keys", changed);
+      expect(found.code, found.output).to.equal(code);
+      expect(found.output).to.match(message);
+      expect(await saidIn(store)).to.deep.equal([]);
+    });
+  }
+
   it("has the same events in the same order under the same head, however often it is imported", async () => {
     for (const _ of ["first", "again"]) {
       const { code, output } = await run(target, "events", "import", file, "--head", headFile);
@@ -126,8 +184,14 @@ describe("a log that moves to other stores", function () {
   });
 
   it("shows the same read models and audit once the keys were moved as well", async () => {
-    const keys: { subject: string; wrapped: Buffer }[] = await app.deps.db("vault_key").select();
-    await db("vault_key").insert(keys);
+    for (const _ of ["first", "again"]) {
+      const { code, output } = await run(target, "events", "import", file, "--keys", keysFile);
+      expect(code, output).to.equal(0);
+      expect(output).not.to.include("missing");
+    }
+    const keys = (of: Knex) => of("vault_key").orderBy("subject").select("subject", "wrapped");
+    expect(await keys(db)).to.deep.equal(await keys(app.deps.db));
+    expect(await db("vault_key").where({ subject: forgotten })).to.deep.equal([]);
     const rebuilt = await run(target, "rebuild");
     expect(rebuilt.code, rebuilt.output).to.equal(0);
     const rows = (of: Knex, table: string, columns: readonly string[]) =>
@@ -161,5 +225,22 @@ describe("a log that moves to other stores", function () {
         .to.match(/ stays as it was\.\n$/)
         .and.not.include("    at ");
     }
+  });
+
+  it("can be used without its keys: what they sealed reads as forgotten", async () => {
+    const [database, events] = [await testDatabase(), await testEventStore()];
+    const other: Beside = { databaseUrl: database.url, eventStoreUrl: events.url };
+    const imported = await run(other, "events", "import", file);
+    expect(imported.code, imported.output).to.equal(0);
+    expect(imported.output).to.match(/Keys of \d+ people, projects and others are missing/);
+    const anna = await app.deps.db("app_user").where({ alias: "anna" }).first("id");
+    await openVault(database.db, secretKey).seal(userSubject(anna.id), "sealed since");
+    const rebuilt = await run(other, "rebuild");
+    expect(rebuilt.code, rebuilt.output).to.equal(0);
+    const found = await database.db("read_model.app_user").where({ alias: "anna" }).first("email");
+    expect(found).to.deep.equal({ email: null });
+    const late = await run(other, "events", "import", file, "--keys", keysFile);
+    expect(late.code, late.output).to.equal(65);
+    expect(late.output).to.include(`another key of ${userSubject(anna.id)}`);
   });
 });

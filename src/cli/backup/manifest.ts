@@ -3,7 +3,6 @@ import path from "node:path";
 import { z } from "zod";
 
 import { ConfigError } from "../../config.ts";
-import { keyedDigest } from "../../platform/key/vault.ts";
 import { syncFile } from "../../platform/sync-file.ts";
 
 const Count = z.string().regex(/^-?\d{1,19}$/);
@@ -35,9 +34,6 @@ const Manifest = z.object({
 export type Manifest = z.output<typeof Manifest>;
 
 const fileOf = (directory: string): string => path.join(directory, "backup.json");
-
-export const keyCheckOf = (secretKey: string): string =>
-  keyedDigest(secretKey)("backup", "key check");
 
 /** @throws Error when a file that it names is not there: an earlier manifest stays then */
 export async function writeManifest(directory: string, manifest: Manifest): Promise<void> {

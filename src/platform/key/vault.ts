@@ -6,6 +6,7 @@ import { Sealed } from "../../events/core/sealed.ts";
 
 const ivBytes = 12;
 const tagBytes = 16;
+const keyBytes = 32;
 /** Keys are small, and far fewer subjects are in use at one time. */
 const cachedKeysMax = 10_000;
 /** For this long another process still opens texts of a subject that was forgotten here. */
@@ -57,7 +58,7 @@ export function openVault(db: Knex, secretKey: string): Vault {
   async function keyFor(subject: string): Promise<Buffer> {
     const existing = await keyOf(subject);
     if (existing !== undefined) return existing;
-    const wrapped = encrypt(wrappingKey, randomBytes(32), subject);
+    const wrapped = encrypt(wrappingKey, randomBytes(keyBytes), subject);
     await db<VaultKeyRow>("vault_key").insert({ subject, wrapped }).onConflict("subject").ignore();
     // Another process may have been first: the stored key is the one that counts.
     const stored = await keyOf(subject);
@@ -102,6 +103,15 @@ export async function noteGone(db: Knex, subjects: readonly string[]): Promise<v
 
 async function hadFormerKey(db: Knex, subject: string): Promise<boolean> {
   return (await db("vault_key_gone").where({ subject }).first("subject")) !== undefined;
+}
+
+/** Whether a key of the vault is intact, and wrapped by this SECRET_KEY. */
+export function isWrappedBy(secretKey: string, { subject, wrapped }: VaultKeyRow): boolean {
+  try {
+    return decrypt(derive(secretKey, "vault wrapping key"), wrapped, subject).length === keyBytes;
+  } catch {
+    return false;
+  }
 }
 
 /** The digest of a vault, without its database. */

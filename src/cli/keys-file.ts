@@ -1,0 +1,76 @@
+import type { Knex } from "knex";
+import { z } from "zod";
+
+import { isWrappedBy } from "../platform/key/vault.ts";
+import { vaultKeys, type WrappedKey } from "../platform/key/vault-keys.ts";
+import { keepSecretKey, keyCheckOf } from "./secret-key.ts";
+
+/** A file of keys is cut off, was changed, or is another file. */
+export class BadKeysFile extends Error {
+  override readonly name = "BadKeysFile";
+}
+
+const Head = z.object({ format: z.literal(1), keyCheck: z.string() });
+const Key = z.object({
+  subject: z.string().regex(/^[A-Za-z0-9-]+$/),
+  wrapped: z.base64().transform((text) => Buffer.from(text, "base64")),
+});
+const End = z.object({ keys: z.int().nonnegative() });
+const Line = z.union([Head.strict(), Key.strict(), End.strict()]);
+
+/** The keys of all subjects as lines of JSON. Without SECRET_KEY they open nothing. */
+export async function* keyLines(db: Knex, secretKey: string): AsyncGenerator<string> {
+  yield JSON.stringify({ format: 1, keyCheck: keyCheckOf(secretKey) });
+  let keys = 0;
+  for await (const { subject, wrapped } of vaultKeys(db)) {
+    keys += 1;
+    yield JSON.stringify({ subject, wrapped: wrapped.toString("base64") });
+  }
+  yield JSON.stringify({ keys });
+}
+
+/**
+ * Checks a whole file of keys, and that they are wrapped by the SECRET_KEY of this instance.
+ *
+ * @param file its name, for messages
+ * @throws BadKeysFile, ConfigError
+ */
+export async function checkKeysFile(file: string, lines: AsyncIterable<string>): Promise<void> {
+  let isWrapped: ((key: WrappedKey) => boolean) | undefined;
+  let [number, keys, isWhole] = [0, 0, false];
+  for await (const text of lines) {
+    number += 1;
+    const line = parsed(text);
+    const bad = (why: string) => new BadKeysFile(`line ${number} of ${file} ${why}`);
+    if (line === undefined || isWhole) throw bad("is none of `ledgerforge events export --keys`");
+    if (isWrapped === undefined) {
+      if (!("keyCheck" in line)) throw bad("is not the beginning of an export of keys");
+      const secretKey = await keepSecretKey(line.keyCheck, "the keys were exported");
+      isWrapped = (key) => isWrappedBy(secretKey, key);
+    } else if ("subject" in line) {
+      keys += 1;
+      if (!isWrapped(line)) throw bad("was changed");
+    } else if ("keys" in line && line.keys === keys) isWhole = true;
+    else throw bad("does not end an export of as many keys: lines are missing");
+  }
+  if (!isWhole) throw new BadKeysFile(`${file} is cut off: its last line is missing`);
+}
+
+/** Keys of some subjects in a checked file. */
+export async function* keysIn(
+  lines: AsyncIterable<string>,
+  isWanted: (subject: string) => boolean,
+): AsyncGenerator<WrappedKey> {
+  for await (const text of lines) {
+    const line = parsed(text);
+    if (line !== undefined && "subject" in line && isWanted(line.subject)) yield line;
+  }
+}
+
+function parsed(text: string): z.output<typeof Line> | undefined {
+  try {
+    return Line.parse(JSON.parse(text));
+  } catch {
+    return undefined;
+  }
+}

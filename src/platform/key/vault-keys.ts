@@ -1,0 +1,72 @@
+import type { Knex } from "knex";
+
+import { noteGone } from "./vault.ts";
+
+/** The key of a subject, wrapped by SECRET_KEY. */
+export type WrappedKey = Readonly<{ subject: string; wrapped: Buffer }>;
+
+const rowsAtOnce = 1_000;
+
+/** All keys of an instance, by subject. */
+export async function* vaultKeys(db: Knex): AsyncGenerator<WrappedKey> {
+  let after = "";
+  for (;;) {
+    const rows = await db<WrappedKey>("vault_key")
+      .where("subject", ">", after)
+      .orderBy("subject")
+      .limit(rowsAtOnce)
+      .select("subject", "wrapped");
+    yield* rows;
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < rowsAtOnce) return;
+    after = last.subject;
+  }
+}
+
+/** The first subject that has another key here already; undefined when there is none. */
+export async function findOtherKey(
+  db: Knex,
+  keys: AsyncIterable<WrappedKey>,
+): Promise<string | undefined> {
+  for await (const some of inParts(keys)) {
+    const wrapped = new Map(some.map((key) => [key.subject, key.wrapped]));
+    const found = await db<WrappedKey>("vault_key").whereIn("subject", [...wrapped.keys()]);
+    const other = found.find((key) => wrapped.get(key.subject)?.equals(key.wrapped) === false);
+    if (other !== undefined) return other.subject;
+  }
+  return undefined;
+}
+
+/** Puts keys; those that are there already stay. */
+export async function putVaultKeys(db: Knex, keys: AsyncIterable<WrappedKey>): Promise<void> {
+  for await (const some of inParts(keys)) {
+    await db.transaction(async (tx) => {
+      const rows = some.map(({ subject, wrapped }) => ({ subject, wrapped }));
+      await tx<WrappedKey>("vault_key").insert(rows).onConflict("subject").ignore();
+      const subjects = some.map(({ subject }) => subject);
+      await tx("vault_key_gone").whereIn("subject", subjects).delete();
+    });
+  }
+}
+
+/** Notes which of the subjects have no key. @returns them */
+export async function noteKeyless(
+  db: Knex,
+  subjects: ReadonlySet<string>,
+): Promise<readonly string[]> {
+  const keyless = new Set(subjects);
+  for await (const { subject } of vaultKeys(db)) keyless.delete(subject);
+  await noteGone(db, [...keyless]);
+  return [...keyless];
+}
+
+async function* inParts(keys: AsyncIterable<WrappedKey>): AsyncGenerator<readonly WrappedKey[]> {
+  let part: WrappedKey[] = [];
+  for await (const key of keys) {
+    part.push(key);
+    if (part.length < rowsAtOnce) continue;
+    yield part;
+    part = [];
+  }
+  if (part.length > 0) yield part;
+}
