@@ -47,7 +47,7 @@ export type WebhookDeliveryCommand =
       AttemptRecord)
   | Readonly<{
       type: "AbandonDelivery";
-      reason: "webhook_deleted" | "webhook_switched_off" | "body_forgotten" | "replay_canceled";
+      reason: Extract<WebhookDeliveryEvent, { type: "WebhookDeliveryAbandoned" }>["data"]["reason"];
       at: string;
     }>;
 

@@ -55,7 +55,7 @@ export const webhookDeliveryEvents = {
   }),
   /**
    * Not sent, or not sent again: the webhook is gone or switched off, the body was forgotten, or the
-   * replay was canceled.
+   * replay was canceled or its project deleted.
    */
   WebhookDeliveryAbandoned: Delivery.extend({
     reason: z.enum([
@@ -63,6 +63,7 @@ export const webhookDeliveryEvents = {
       "webhook_switched_off",
       "body_forgotten",
       "replay_canceled",
+      "project_deleted",
     ]),
     abandonedAt: IsoInstant,
   }),

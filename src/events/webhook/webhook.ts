@@ -73,10 +73,10 @@ export const webhookEvents = {
     total: z.int().nonnegative(),
     startedAt: IsoInstant,
   }),
-  /** By the system: all deliveries are in line, or no more follow because the webhook is off. */
+  /** By the system: all deliveries are in line, or no more follow because the webhook is off or the project deleted. */
   WebhookReplayFinished: z.object({
     replayId: z.uuid(),
-    outcome: z.enum(["scheduled", "webhook_switched_off"]),
+    outcome: z.enum(["scheduled", "webhook_switched_off", "project_deleted"]),
     finishedAt: IsoInstant,
   }),
   /** What was not sent yet is not sent any more. */

@@ -31,7 +31,7 @@ const ReplayView = z
     webhookId: z.uuid(),
     status: z.enum(statuses).meta({
       description:
-        "PENDING until the deliveries are counted, FINISHED when each was attempted, STOPPED when the webhook was switched off.",
+        "PENDING until the deliveries are counted, FINISHED when each was attempted, STOPPED when the webhook was switched off or the project deleted.",
     }),
     sent: z.int().meta({ description: "Deliveries that were attempted, with whatever result." }),
     total: z.int().nullable(),
@@ -60,7 +60,7 @@ function presentReplay(row: ReplayProgress): z.input<typeof ReplayView> {
 
 function statusOf({ canceled_at, outcome, total, waiting }: ReplayProgress) {
   if (canceled_at !== null) return "CANCELED";
-  if (outcome === "webhook_switched_off") return "STOPPED";
+  if (outcome !== null && outcome !== "scheduled") return "STOPPED";
   if (total === null) return "PENDING";
   return outcome === null || waiting > 0 ? "RUNNING" : "FINISHED";
 }

@@ -7,6 +7,8 @@ import type { WebhookLogEvent } from "../../events/webhook/log.ts";
 import type { WebhookEvent, WebhookTopic } from "../../events/webhook/webhook.ts";
 import type { Tx } from "../core/projection.ts";
 
+type Outcome = Stored<"WebhookReplayFinished">["data"]["outcome"];
+
 export type WebhookReplayRow = Readonly<{
   id: string;
   webhook_id: WebhookId;
@@ -20,7 +22,7 @@ export type WebhookReplayRow = Readonly<{
   total: number | null;
   created_at: Date;
   /** Why no delivery is scheduled any more; null while some are. */
-  outcome: "scheduled" | "webhook_switched_off" | null;
+  outcome: Outcome | null;
   finished_at: Date | null;
   canceled_at: Date | null;
 }>;

@@ -12,6 +12,7 @@ import { deterministicId } from "../../platform/deterministic-id.ts";
 import { invariant } from "../../platform/invariant.ts";
 import type { OutboundResponse } from "../../platform/outbound/http.ts";
 import { PermanentFailure } from "../../platform/queue/queue.ts";
+import { findProjectById } from "../../projections/project/project.ts";
 import { causedBy, load } from "../core/caused-by.ts";
 import type { WorkerDeps } from "../core/deps.ts";
 import type { HealthNotes } from "./health.ts";
@@ -110,7 +111,7 @@ type Ready =
 async function prepare(
   { action, body: sealedBody, replayId }: Existing,
   state: WebhookState,
-  { vault }: WorkerDeps,
+  { db, vault }: WorkerDeps,
 ): Promise<Ready> {
   if (state.status === "absent" || state.status === "deleted")
     return { abandon: "webhook_deleted" };
@@ -120,6 +121,10 @@ async function prepare(
   }
   if (replayId !== undefined && replayStatus(state, replayId) === "canceled") {
     return { abandon: "replay_canceled" };
+  }
+  // Nobody can cancel it there.
+  if (replayId !== undefined && (await findProjectById(db, state.projectId)) === undefined) {
+    return { abandon: "project_deleted" };
   }
   const body = await vault.open(sealedBody);
   const secret = state.secret === null ? null : await vault.open(state.secret);

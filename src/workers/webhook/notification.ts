@@ -85,6 +85,7 @@ const newStream = {
  * Schedules one delivery to each webhook; repeated under the same occasion it changes nothing.
  *
  * @param occasion what makes it one delivery: the event itself, or a replay
+ * @returns false when the project was deleted
  */
 export async function notify(
   event: Recorded,
@@ -92,11 +93,11 @@ export async function notify(
   webhookIds: readonly WebhookId[],
   occasion: Occasion,
   deps: WorkerDeps,
-): Promise<void> {
+): Promise<boolean> {
   const { replayId, projectAt } = occasion;
-  if (webhookIds.length === 0) return;
+  if (webhookIds.length === 0) return true;
   const found = await findProjectById(deps.db, projectId);
-  if (found === undefined) return;
+  if (found === undefined) return false;
   const project = { ...found, ...projectAt?.(event.position) };
   const addresses = addressesOf(deps, await findSettings(deps.db));
   const text = payloadText(topic, project, await fields(), addresses);
@@ -124,4 +125,5 @@ export async function notify(
     const ends = await Promise.allSettled(some.map(schedule));
     for (const end of ends) if (end.status === "rejected") throw end.reason;
   }
+  return true;
 }

@@ -9,6 +9,7 @@ import { type ProjectId, WebhookDeliveryId, WebhookId } from "../../events/core/
 import { type WebhookEvent, webhookEvents, webhookStream } from "../../events/webhook/webhook.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { type Job, PermanentFailure } from "../../platform/queue/queue.ts";
+import { findProjectById } from "../../projections/project/project.ts";
 import { scheduledAmong } from "../../projections/webhook/delivery.ts";
 import { causedBy } from "../core/caused-by.ts";
 import type { WorkerDeps } from "../core/deps.ts";
@@ -28,7 +29,7 @@ const deliveriesPerJob = 500;
 /** So many events after its own a job passes to the next ones, which need not read the history again then. */
 const aheadMax = 200;
 
-/** So often the worker looks whether the replay was canceled, or the webhook is off or gone. */
+/** So often the worker looks whether the replay was canceled, or the webhook or project is off or gone. */
 const lookMs = 1_000;
 
 const Position = z.string().regex(/^\d+$/);
@@ -237,7 +238,10 @@ async function sendPart(
       if (!(await goesOn(job, requested, deps))) return "ended";
       lookedAt = performance.now();
     }
-    await notify(event, notification, [webhookId], { replayId, projectAt }, deps);
+    if (!(await notify(event, notification, [webhookId], { replayId, projectAt }, deps))) {
+      await goesOn(job, requested, deps);
+      return "ended";
+    }
   }
   if (last === undefined || ahead.length === 0) return "all";
   // Without a pace the next part is larger than the events that were collected ahead.
@@ -245,7 +249,7 @@ async function sendPart(
   return { after: String(last.position), ahead: isPaced ? ahead : [] };
 }
 
-/** False when nothing shall be sent any more; of a webhook that is off this is recorded. */
+/** False when nothing shall be sent any more; that a webhook is off or its project deleted is recorded. */
 async function goesOn(
   job: ReplayJob,
   requested: ReplayRequested,
@@ -254,8 +258,11 @@ async function goesOn(
   const { webhookId, replayId } = job;
   const state = await currentState(deps.store, webhook, webhookId);
   if (state.status === "absent" || state.status === "deleted") return false;
-  if (state.status === "off") {
-    const outcome = "webhook_switched_off";
+  const outcome =
+    state.status === "off"
+      ? "webhook_switched_off"
+      : (await findProjectById(deps.db, state.projectId)) === undefined && "project_deleted";
+  if (outcome !== false) {
     await recordStep(job, requested, { type: "FinishReplay", replayId, outcome }, deps);
     return false;
   }
@@ -268,7 +275,7 @@ type Step =
   | Readonly<{
       type: "FinishReplay";
       replayId: string;
-      outcome: "scheduled" | "webhook_switched_off";
+      outcome: Extract<WebhookEvent, { type: "WebhookReplayFinished" }>["data"]["outcome"];
     }>;
 
 async function recordStep(

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { expect } from "chai";
 
 import { handle } from "../../../src/commands/core/handle.ts";
+import { project } from "../../../src/commands/project/project.ts";
 import { webhookDelivery } from "../../../src/commands/webhook/delivery.ts";
 import { webhook } from "../../../src/commands/webhook/webhook.ts";
 import type { NewEvent } from "../../../src/events/core/event.ts";
@@ -10,6 +11,8 @@ import { projectStream } from "../../../src/events/project/project.ts";
 import { repositoryStream } from "../../../src/events/repository/repository.ts";
 import { findWebhookReplay, stuckReplays } from "../../../src/projections/webhook/replay.ts";
 import type { WorkerDeps } from "../../../src/workers/core/deps.ts";
+import { attempt, settingsReader } from "../../../src/workers/webhook/attempt.ts";
+import { healthNotes } from "../../../src/workers/webhook/health.ts";
 import { replayJob, webhookReplayWorker } from "../../../src/workers/webhook/replay.ts";
 import { sweepWebhooks } from "../../../src/workers/webhook/sweep.ts";
 import { metadataFor } from "../../support/history.ts";
@@ -254,6 +257,57 @@ describe("the job of a replay", () => {
     await webhookReplayWorker.runJob({ webhookId: gone, replayId: three }, deps, never);
     expect(await scheduled(gone)).to.deep.equal([]);
     expect(await progress(gone, three)).to.equal(undefined);
+  });
+
+  /** A replay whose project is deleted as its first deliveries are scheduled. */
+  async function givenDeletedDuring(schedulings: number) {
+    const { projectId: other, userId: by } = await givenProject(deps, `deleted-${schedulings}`);
+    await deps.store.append(repositoryStream(other), "any", deletions("some", 5));
+    const webhookId = await givenWebhook(deps, {
+      projectId: other,
+      url: "https://hooks.example.com/",
+      topics: ["BRANCH_DELETE"],
+    });
+    const replayId = randomUUID();
+    const [from, at] = [longAgo.toISOString(), deps.now().toISOString()];
+    const whose = { projectId: other, replayId, by, at };
+    await order(webhookId, { type: "RequestReplay", ...whose, from, to: at });
+    let appends = 0;
+    const append: WorkerDeps["store"]["append"] = async (stream, ...rest) => {
+      if (stream.startsWith("webhookDelivery-")) appends += 1;
+      if (appends === schedulings) {
+        const command = { type: "DeleteProject", projectId: other, by, at } as const;
+        const metadata = metadataFor(randomUUID());
+        const deleted = await handle(deps.store, project, { id: other, command, metadata });
+        await deps.visible(deleted.position);
+      }
+      return deps.store.append(stream, ...rest);
+    };
+    const { data } = replayJob({ webhookId, replayId });
+    await webhookReplayWorker.runJob(data, { ...deps, store: { ...deps.store, append } }, never);
+    return { webhookId, replayId, data };
+  }
+
+  it("stops when the project is deleted meanwhile", async () => {
+    const { webhookId, replayId, data } = await givenDeletedDuring(3);
+    expect(await progress(webhookId, replayId)).to.include({ outcome: "project_deleted" });
+    await webhookReplayWorker.runJob(data, deps, never);
+    expect(await scheduled(webhookId)).to.have.length(3);
+  });
+
+  it("sends nothing more once the project was deleted", async () => {
+    const { webhookId } = await givenDeletedDuring(2);
+    await deps.visible((await deps.store.head()) ?? 0n);
+    const deliveries = () => deps.db("webhook_delivery").where({ webhook_id: webhookId });
+    const closely = { settingsOf: settingsReader(deps), health: healthNotes(deps) };
+    for (const { id } of await deliveries())
+      await attempt({ deliveryId: id, number: 1, ...closely }, deps, never);
+    await deps.visible((await deps.store.head()) ?? 0n);
+    const ends = await deliveries();
+    expect(ends.map((one) => [one.abandoned_because, one.attempts])).to.deep.equal([
+      ["project_deleted", 0],
+      ["project_deleted", 0],
+    ]);
   });
 
   it("is added again when the queue has lost it", async () => {
