@@ -89,7 +89,12 @@ export type ObjectId = z.output<typeof ObjectId>;
  * 1 to 9999, which a zone can leave: PostgreSQL has no year 0, and ISO 8601 writes later years in another form.
  */
 export const InstantOrDay = z
-  .union([z.iso.datetime({ offset: true }), z.iso.date()])
+  .union([z.iso.datetime({ offset: true }), z.iso.date()], {
+    error: ({ input }) =>
+      input === undefined || input === null
+        ? undefined
+        : "Give a time with its zone, such as 2026-01-02T03:04:05Z, or a day, such as 2026-01-02.",
+  })
   .refine(
     (text) => /^(?!0000)\d{4}-/.test(new Date(text).toISOString()),
     "Not a time of the years 1 to 9999.",

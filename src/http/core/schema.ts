@@ -204,6 +204,8 @@ function messageOf(issue: z.core.$ZodRawIssue): string | undefined {
       return tooSmall(issue);
     case "too_big":
       return tooBig(issue);
+    case "invalid_union":
+      return isMissing ? "It is missing." : undefined;
     default:
       return undefined;
   }

@@ -67,15 +67,19 @@ function statusOf({ canceled_at, outcome, total, waiting }: ReplayProgress) {
 
 const Instant = timeOrDay().transform((time) => time.toISOString());
 
+const wrongEvents = `Give a list of events, or an object of flags; known are ${WebhookTopic.options.join(", ")}`;
+
 const Replay = z
   .object({
     from: Instant,
     to: Instant.meta({ description: "Not included.", example: "2026-02-03T00:00:00.000Z" }),
     events: z
-      .union([
-        z.array(WebhookTopic).max(WebhookTopic.options.length),
-        SomeFlags.transform(topicsOf),
-      ])
+      .union(
+        [z.array(WebhookTopic).max(WebhookTopic.options.length), SomeFlags.transform(topicsOf)],
+        {
+          error: ({ input }) => (input === null ? undefined : wrongEvents),
+        },
+      )
       .optional()
       .meta({ description: "All that the webhook is subscribed to when left out." }),
     perSecond: int({ min: 1, max: perSecondMax })

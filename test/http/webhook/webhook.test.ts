@@ -246,6 +246,25 @@ describe("webhooks are the business of the project's administrators", () => {
     expect(answer.status, answer.text).to.equal(200);
   });
 
+  it("says what a replay takes where its times or events are wrong", async () => {
+    const { body } = await app.post(at(), { token, body: { url } });
+    const [from, to] = ["2026-01-01", "2026-01-02"];
+    for (const [sent, field, message] of [
+      [{ to }, "from", /^It is missing\.$/],
+      [{ from: 7, to }, "from", /^Give a time with its zone/],
+      [{ from: "2026-13-01", to }, "from", /^Give a time with its zone, such as .*, or a day/],
+      [{ from, to: "2026-01-02T03:04:05" }, "to", /^Give a time with its zone/],
+      [{ from, to, events: ["NONE"] }, "events", /known are .*TAG_CREATE/],
+      [{ from, to, events: { NONE: true } }, "events", /known are .*TAG_CREATE/],
+    ] as const) {
+      const answer = await app.post(at(`/${body["id"]}/replay`), { token, body: sent });
+      expect(answer.status, answer.text).to.equal(422);
+      const [first] = answer.body["errors"] as readonly Record<"field" | "message", string>[];
+      expect(first?.field).to.equal(field);
+      expect(first?.message).to.match(message);
+    }
+  });
+
   for (const bad of ["x", "..", "%2e%2e", "1", `${id}x`, "%00"]) {
     it(`answers 404 for the id ${bad}`, async () => {
       expect((await app.get(at(`/${bad}`), { token })).status).to.equal(404);
