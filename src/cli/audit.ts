@@ -20,7 +20,7 @@ const flag = { type: "boolean", default: false } as const;
 /**
  * Shows who did what, when, from where, and what it changed, oldest first: `audit [--project owner/alias
  * | --team alias | --company alias] [--user alias] [--kind KIND] [--type Type,Type] [--subject id]
- * [--since 2026-01-31] [--until 2026-02-28T12:00:00Z] [--json | --csv]`. It queries as the routes
+ * [--correlation id] [--since 2026-01-31] [--until 2026-02-28T12:00:00Z] [--json | --csv]`. It queries as the routes
  * `/admin/audit` and its kind do. `audit verify` proves that the log is unchanged.
  */
 export async function run(args: readonly string[]): Promise<number> {
@@ -29,9 +29,10 @@ export async function run(args: readonly string[]): Promise<number> {
     args: [...args],
     options: {
       ...{ project: text, team: text, company: text, user: text, kind: text, type: text },
-      ...{ subject: text, since: text, until: text, json: flag, csv: flag },
+      ...{ subject: text, correlation: text, since: text, until: text, json: flag, csv: flag },
     },
   });
+  if (values.json && values.csv) throw new ConfigError("Give one of --json and --csv.");
   const toText = values.csv ? auditCsv : values.json ? jsonText : auditText;
   return withStores("audit", async (stores) => {
     const filter = await readFilter(stores, values);
@@ -57,11 +58,11 @@ const jsonText = (line: AuditLine): string => JSON.stringify(auditJson(line));
 
 type Option =
   | ("project" | "team" | "company" | "user")
-  | ("kind" | "type" | "subject" | "since" | "until");
+  | ("kind" | "type" | "subject" | "correlation" | "since" | "until");
 type Wanted = Readonly<Partial<Record<Option, string | undefined>>>;
 
 async function readFilter({ db }: Stores, wanted: Wanted): Promise<AuditFilter> {
-  const { user, subject, since, until } = wanted;
+  const { user, subject, correlation, since, until } = wanted;
   const placeId = await placeIdOf(db, wanted);
   const types = typesOf(wanted);
   return {
@@ -69,6 +70,7 @@ async function readFilter({ db }: Stores, wanted: Wanted): Promise<AuditFilter> 
     ...(types !== undefined && { types }),
     ...(user !== undefined && { actorId: await userId(db, user) }),
     ...(subject !== undefined && { subjectId: subject }),
+    ...(correlation !== undefined && { correlationId: correlation }),
     ...(since !== undefined && { since: instant("since", since) }),
     ...(until !== undefined && { until: instant("until", until) }),
   };

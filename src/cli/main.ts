@@ -32,7 +32,9 @@ const commands: Readonly<Record<string, readonly [string, () => Promise<Command>
     () => import("./set-aside.ts"),
   ],
   audit: [
-    "[--project owner/alias] [--user alias] [--since day] [--json] | verify [--head file]   who did what",
+    "[--project owner/alias | --team alias | --company alias] [--user alias] [--kind kind] [--type type,…] " +
+      "[--subject id] [--correlation id] [--since day] [--until day] [--json | --csv] | " +
+      "verify [--head file] [--expect mark]   who did what",
     () => import("./audit.ts"),
   ],
   scan: [
