@@ -14,7 +14,8 @@ const closeLimitMs = 5_000;
 /**
  * `audit verify [--expect events:hash] [--head file]`: recomputes the chain over the log and names the
  * first difference, with exit code 1. The line it ends with is a mark to keep elsewhere and expect later.
- * With a file that holds an answer of `/log/head` it first computes the Merkle tree over as many events.
+ * With a file that holds an answer of `/log/head` it first computes the Merkle tree over as many events; where the
+ * roots differ, the chain shows the place.
  */
 export async function runVerify(args: readonly string[]): Promise<number> {
   const { values } = parseArgs({
@@ -24,20 +25,27 @@ export async function runVerify(args: readonly string[]): Promise<number> {
   const kept = values.expect === undefined ? {} : { kept: readMark(values.expect) };
   const head = values.head === undefined ? undefined : await readHead(values.head);
   const { signal } = stopSignal(closeLimitMs);
-  if (head !== undefined && !(await isHeadOfLog(head, signal))) return exitDiffers;
+  const isHead = head === undefined || (await isHeadOfLog(head, signal));
+  if (isHead === undefined) return exitDiffers;
   const check = await withStores("audit", ({ db, store }) =>
     checkChain({ db, store }, { signal, onProgress, ...kept }),
   );
   if (process.stderr.isTTY) write(process.stderr, "\r\x1b[K");
-  write(check.equal ? process.stdout : process.stderr, `${verdict(check)}\n`);
-  return check.equal ? 0 : exitDiffers;
+  const isEqual = check.equal && isHead;
+  const text = check.equal && !isHead ? rebuiltSince : verdict(check);
+  write(isEqual ? process.stdout : process.stderr, `${text}\n`);
+  return isEqual ? 0 : exitDiffers;
 }
 
-async function isHeadOfLog(kept: KeptHead, signal: AbortSignal): Promise<boolean> {
+const rebuiltSince =
+  "The read models agree with the log as it is now, so they do not show where it was changed.";
+
+/** Undefined for a head that this instance did not sign: it proves nothing. */
+async function isHeadOfLog(kept: KeptHead, signal: AbortSignal): Promise<boolean | undefined> {
   return withStores("audit", async ({ store, vault }) => {
     if (!logKeyOf(vault, kept.origin).isSignature(kept, kept.signature)) {
       write(process.stderr, "The head was not signed by this instance, or was changed since.\n");
-      return false;
+      return undefined;
     }
     const check = await checkHead(store, kept, signal);
     const text = check.equal

@@ -1,7 +1,8 @@
-import { createPublicKey, verify } from "node:crypto";
+import { createHash, createPublicKey, verify } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import path from "node:path";
 import { expect } from "chai";
+import { logKeyOf } from "../../../src/platform/key/log-key.ts";
 import { leafOf } from "../../../src/projections/audit/log-tree.ts";
 import { provesConsistency, provesInclusion } from "../../../src/projections/audit/merkle.ts";
 import { startTestApp, type TestUser } from "../../support/app.ts";
@@ -99,5 +100,35 @@ describe("the proofs of the log", () => {
       1,
       "The head was not signed by this instance, or was changed since.\n",
     ]);
+  });
+
+  it("names the place where the log is not what a head was signed for, if the chain shows it", async () => {
+    const kept = await head();
+    const root = createHash("sha256").update("another log").digest();
+    const [size, timestamp] = [BigInt(kept.size), "2026-01-02T03:04:05.000Z"];
+    const origin = kept.checkpoint.split("\n", 1)[0] ?? "";
+    const signature = logKeyOf(app.deps.vault, origin).signature({ size, root, timestamp });
+    const other = { ...kept, timestamp, rootHash: root.toString("base64") };
+    const file = path.join(app.dataDir, "other-head.json");
+    await writeFile(file, JSON.stringify({ ...other, signature: signature.toString("base64") }));
+    const verified = () => runCli(app, "audit", "verify", "--head", file);
+    const same = await verified();
+    expect(same.code, same.out).to.equal(1);
+    expect(same.out)
+      .to.include("is not what the head of 2026-01-02T03:04:05.000Z was signed for")
+      .and.to.include("they do not show where");
+
+    const entry = await app.deps.db("audit_entry").where({ type: "ProjectCreated" }).first();
+    const changed = app.deps.db("audit_entry").where({ position: entry.position });
+    const chain = await app.deps.db("log_chain_head").first();
+    await changed.clone().update({ digest: root });
+    await app.deps.db("log_chain_head").update({ chain: root });
+    const found = await verified();
+    await app.deps.db("log_chain_head").update({ chain: chain.chain });
+    await changed.clone().update({ digest: entry.digest });
+    expect(found.code, found.out).to.equal(1);
+    expect(found.out).to.include(
+      `ProjectCreated at ${entry.position} in ${entry.stream} was changed`,
+    );
   });
 });
