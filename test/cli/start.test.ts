@@ -22,65 +22,129 @@ describe("ledgerforge start", function () {
   this.timeout(600_000);
 
   let dataDir: string;
-  /** Of the first start. */
-  let greeting = "";
   let service: Service | undefined;
   before(async () => {
     dataDir = path.join(await mkdtemp(path.join(tmpdir(), "lf-start-")), "data");
   });
-  afterEach(async () => {
+  after(async () => {
     await service?.stop();
-    service = undefined;
+    await rm(path.dirname(dataDir), { recursive: true, force: true });
   });
-  after(() => rm(path.dirname(dataDir), { recursive: true, force: true }));
 
+  /** The one that runs; tests that share a service go on with it. */
+  const running = (): Service => {
+    if (service === undefined) throw new Error("no service runs");
+    return service;
+  };
+  const start = async (): Promise<Service> => {
+    service = await startService(dataDir);
+    return service;
+  };
   const ready = async (url: string) =>
     (await fetch(`${url}/health/ready`).catch(() => undefined))?.status === 200;
 
-  it("brings up everything, greets the administrator once and ends soon on Ctrl-C", async () => {
-    service = await startService(dataDir);
-    const { url, output, pidOf } = service;
-    const priorityOf = async (name: string) => os.getPriority(await pidOf(name));
-    expect(await priorityOf("workers")).to.be.greaterThan(await priorityOf("projections"));
-    expect(await priorityOf("http")).to.equal(await priorityOf("projections"));
-    expect(await ready(url)).to.equal(true);
-    const [, password = ""] = /Password: +(\S+)/.exec(output()) ?? [];
-    const token = await createToken(url, `admin:${password}`);
-    expect(token.status).to.equal(200);
-    for (const secret of ["secret-key", "pg-password"]) {
-      expect((await stat(path.join(dataDir, secret))).mode & 0o777).to.equal(0o600);
-    }
-    // The group passes where root has to run PostgreSQL as another user (no user namespaces).
-    expect((await stat(dataDir)).mode & 0o777).to.be.oneOf([0o700, 0o710]);
-
-    greeting = output();
-
-    const stoppedAt = performance.now();
-    expect(await service.stop("SIGINT")).to.equal(0);
-    expect(performance.now() - stoppedAt).to.be.below(stopMs);
-    expect(await processesOn(dataDir)).to.deep.equal([]);
-
-    const ofWorkers = await readFile(path.join(dataDir, "log", "workers.log"), "utf8");
-    expect(ofWorkers).not.to.include('"level":"error"');
-    await expectNoLogWith(password);
+  describe("for the first time", () => {
+    it("brings up everything and greets the administrator once", async () => {
+      const { url, output, pidOf } = await start();
+      const priorityOf = async (name: string) => os.getPriority(await pidOf(name));
+      expect(await priorityOf("workers")).to.be.greaterThan(await priorityOf("projections"));
+      expect(await priorityOf("http")).to.equal(await priorityOf("projections"));
+      expect(await ready(url)).to.equal(true);
+      expect((await createToken(url, `admin:${passwordIn(output())}`)).status).to.equal(200);
+      for (const secret of ["secret-key", "pg-password"]) {
+        expect((await stat(path.join(dataDir, secret))).mode & 0o777).to.equal(0o600);
+      }
+      // The group passes where root has to run PostgreSQL as another user (no user namespaces).
+      expect((await stat(dataDir)).mode & 0o777).to.be.oneOf([0o700, 0o710]);
+    });
   });
-
-  async function expectNoLogWith(password: string): Promise<void> {
-    expect(password).not.to.equal("");
-    for (const file of await readdir(path.join(dataDir, "log"))) {
-      expect(await readFile(path.join(dataDir, "log", file), "utf8")).to.not.include(password);
-    }
-  }
 
   describe("by the lines that it printed", () => {
     needsProgram("curl", "sed");
 
-    it("takes a first push", async () => {
-      const [, address = ""] = /answers at (\S+)/.exec(greeting) ?? [];
-      service = await startService(dataDir, { PORT: new URL(address).port });
-      await pushByRecipe(greeting);
-      expect(await service.stop("SIGINT")).to.equal(0);
-      await expectNoLogWith(/Password: +(\S+)/.exec(greeting)?.[1] ?? "");
+    it("takes a first push", () => pushByRecipe(running().output()));
+  });
+
+  describe("afterwards", () => {
+    it("ends soon on Ctrl-C, with its password in no log", async () => {
+      const { stop, output } = running();
+      const stoppedAt = performance.now();
+      expect(await stop("SIGINT")).to.equal(0);
+      expect(performance.now() - stoppedAt).to.be.below(stopMs);
+      expect(await processesOn(dataDir)).to.deep.equal([]);
+
+      const ofWorkers = await readFile(path.join(dataDir, "log", "workers.log"), "utf8");
+      expect(ofWorkers).not.to.include('"level":"error"');
+      const password = passwordIn(output());
+      expect(password).not.to.equal("");
+      for (const file of await readdir(path.join(dataDir, "log"))) {
+        expect(await readFile(path.join(dataDir, "log", file), "utf8")).to.not.include(password);
+      }
+    });
+
+    it("greets without a password from the second start on, and keeps what there was", async () => {
+      const { url, output } = await start();
+      expect(output()).to.include("Administrator: admin").and.to.not.include("Password:");
+      expect((await createToken(url, "admin:wrong password")).status).to.equal(403);
+    });
+
+    it("refuses to run twice on one data directory, and leaves the first alone", async () => {
+      const second = runProgram(["start"], { DATA_DIR: dataDir, PORT: String(await freePort()) });
+      expect((await second.exited)[0]).to.equal(78);
+      expect(second.output()).to.include(`already runs on ${dataDir}, as process`);
+      expect(await ready(running().url)).to.equal(true);
+    });
+
+    it("gives up with the reason when its port is taken, and ends what it had started", async () => {
+      const other = path.join(path.dirname(dataDir), "other");
+      const port = new URL(running().url).port;
+      const second = runProgram(["start"], { DATA_DIR: other, PORT: port });
+      expect((await second.exited)[0]).to.equal(78);
+      expect(second.output()).to.contain("is in use");
+      expect(await processesOn(other)).to.deep.equal([]);
+    });
+
+    it("starts again whatever of it dies", async () => {
+      const { url, pidOf } = running();
+      for (const name of children) {
+        // What died with another one may be on its way back.
+        const pid = await eventually(() => pidOf(name), restartMs);
+        process.kill(pid, "SIGKILL");
+        const again = await eventually(async () => {
+          const now = await pidOf(name);
+          return now === pid ? undefined : now;
+        }, restartMs);
+        expect(await isRunning(again!)).to.equal(true);
+        await eventually(() => ready(url), restartMs);
+      }
+    });
+
+    it("can be killed: the next start works at once, and ends on SIGHUP as on Ctrl-C", async () => {
+      await killSupervisor();
+      const { url, stop } = await start();
+      expect(await ready(url)).to.equal(true);
+      expect(await stop("SIGHUP")).to.equal(0);
+      expect(await processesOn(dataDir)).to.deep.equal([]);
+    });
+
+    it("ends on Ctrl-C while it is still starting", async () => {
+      const program = runProgram(["start"], { DATA_DIR: dataDir, PORT: String(await freePort()) });
+      await eventually(() => stat(path.join(dataDir, "run", "event-store.pid")), restartMs);
+      program.child.kill("SIGINT");
+      expect((await program.exited)[0]).to.equal(0);
+      expect(await processesOn(dataDir)).to.deep.equal([]);
+    });
+
+    it("ends on SIGTERM as on Ctrl-C", async () => {
+      const { stop } = await start();
+      expect(await stop("SIGTERM")).to.equal(0);
+      expect(await processesOn(dataDir)).to.deep.equal([]);
+    });
+
+    it("stops everything when its supervisor is killed, without a next start", async () => {
+      await start();
+      await killSupervisor();
+      await eventually(async () => (await processesOn(dataDir)).length === 0, restartMs);
     });
   });
 
@@ -100,81 +164,14 @@ describe("ledgerforge start", function () {
     expect(await git(work, "ls-remote", remote, "refs/heads/main")).to.include(pushed);
   }
 
-  it("greets without a password from the second start on, and keeps what there was", async () => {
-    service = await startService(dataDir);
-    expect(service.output()).to.include("Administrator: admin").and.to.not.include("Password:");
-    expect((await createToken(service.url, "admin:wrong password")).status).to.equal(403);
-  });
-
-  it("refuses to run twice on one data directory, and leaves the first alone", async () => {
-    service = await startService(dataDir);
-    const second = runProgram(["start"], { DATA_DIR: dataDir, PORT: String(await freePort()) });
-    expect((await second.exited)[0]).to.equal(78);
-    expect(second.output()).to.include(`already runs on ${dataDir}, as process`);
-    expect(await ready(service.url)).to.equal(true);
-  });
-
-  it("starts again whatever of it dies", async () => {
-    service = await startService(dataDir);
-    const { url, pidOf } = service;
-    for (const name of children) {
-      // What died with another one may be on its way back.
-      const pid = await eventually(() => pidOf(name), restartMs);
-      process.kill(pid, "SIGKILL");
-      const again = await eventually(async () => {
-        const now = await pidOf(name);
-        return now === pid ? undefined : now;
-      }, restartMs);
-      expect(await isRunning(again!)).to.equal(true);
-      await eventually(() => ready(url), restartMs);
-    }
-  });
-
-  for (const signal of ["SIGTERM", "SIGHUP"] as const) {
-    it(`ends on ${signal} as on Ctrl-C`, async () => {
-      service = await startService(dataDir);
-      expect(await service.stop(signal)).to.equal(0);
-      expect(await processesOn(dataDir)).to.deep.equal([]);
-    });
+  async function killSupervisor(): Promise<void> {
+    const { child, exited } = running();
+    child.kill("SIGKILL");
+    await exited;
   }
-
-  it("ends on Ctrl-C while it is still starting", async () => {
-    const program = runProgram(["start"], { DATA_DIR: dataDir, PORT: String(await freePort()) });
-    await eventually(() => stat(path.join(dataDir, "run", "event-store.pid")), restartMs);
-    program.child.kill("SIGINT");
-    expect((await program.exited)[0]).to.equal(0);
-    expect(await processesOn(dataDir)).to.deep.equal([]);
-  });
-
-  it("can be killed: nothing is left running, and the next start works at once", async () => {
-    const killed = await startService(dataDir);
-    killed.child.kill("SIGKILL");
-    await killed.exited;
-
-    service = await startService(dataDir);
-    expect(await ready(service.url)).to.equal(true);
-    await service.stop();
-
-    expect(await processesOn(dataDir)).to.deep.equal([]);
-  });
-
-  it("stops everything when its supervisor is killed, without a next start", async () => {
-    const killed = await startService(dataDir);
-    killed.child.kill("SIGKILL");
-    await killed.exited;
-    await eventually(async () => (await processesOn(dataDir)).length === 0, restartMs);
-  });
-
-  it("gives up with the reason when its port is taken, and ends what it had started", async () => {
-    service = await startService(dataDir);
-    const other = path.join(path.dirname(dataDir), "other");
-    const port = new URL(service.url).port;
-    const second = runProgram(["start"], { DATA_DIR: other, PORT: port });
-    expect((await second.exited)[0]).to.equal(78);
-    expect(second.output()).to.contain("is in use");
-    expect(await processesOn(other)).to.deep.equal([]);
-  });
 });
+
+const passwordIn = (greeting: string): string => /Password: +(\S+)/.exec(greeting)?.[1] ?? "";
 
 function createToken(url: string, login: string): Promise<Response> {
   return fetch(`${url}/user/settings/access-token/create`, {
