@@ -25,7 +25,7 @@ import {
 } from "../support/writers.ts";
 
 const victims = ["http", "projections", "workers", "event-store", "postgres", "supervisor"];
-const writesBetweenKills = 5;
+const writesBetweenKills = 2;
 const recoveryMs = 180_000;
 const adminPassword = "a password for the crash test";
 
