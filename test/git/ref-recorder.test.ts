@@ -12,7 +12,7 @@ import { RevisionConflict } from "../../src/platform/event-store/event-store.ts"
 import { runGit } from "../../src/platform/git/run.ts";
 import { keyedLock } from "../../src/platform/keyed-lock.ts";
 import { secretKey } from "../support/app.ts";
-import { nodeArgs } from "../support/compiled.ts";
+import { bundledArgs } from "../support/compiled.ts";
 import { commit, git, temporaryDirectory, tryGit, workingCopy } from "../support/git.ts";
 import { startGitApp, type TestProject, type TestUser } from "../support/git-app.ts";
 import { metadataFor } from "../support/history.ts";
@@ -59,7 +59,7 @@ async function pushToDying(when: "before" | "after", refspec: string): Promise<v
   const child = spawn(
     process.execPath,
     [
-      ...[...nodeArgs("test/support/dying-service.ts"), when],
+      ...[...bundledArgs("test/support/dying-service.ts"), when],
       ...[app.databaseUrl, app.eventStoreUrl, app.dataDir, secretKey],
     ],
     { stdio: ["ignore", "pipe", "inherit"] },

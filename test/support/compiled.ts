@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 
@@ -18,3 +19,13 @@ export const nodeArgs = (file: string): readonly string[] =>
   isBuilt
     ? ["--enable-source-maps", compiledFile(file)]
     : ["--import=tsx", path.resolve(packageRoot, file)];
+
+const bundles = new Map<string, string>();
+
+/** Arguments by which Node runs a TypeScript file of this project as one bundle: for large programs, started often. */
+export function bundledArgs(file: string): readonly string[] {
+  const script = path.join(packageRoot, "test/support/bundle.mjs");
+  const made = bundles.get(file) ?? execFileSync(process.execPath, [script, file]).toString();
+  bundles.set(file, made);
+  return [made];
+}

@@ -6,7 +6,7 @@ import { expect } from "chai";
 import { givenAgent, info } from "../../support/agent.ts";
 import { agentTalk, type TakenJob } from "../../support/agent-job.ts";
 import { secretKey, sender, startTestApp } from "../../support/app.ts";
-import { nodeArgs } from "../../support/compiled.ts";
+import { bundledArgs } from "../../support/compiled.ts";
 import { pipelinesOf } from "../../support/pipeline-app.ts";
 import { killHard } from "../../support/process.ts";
 
@@ -33,7 +33,7 @@ describe("jobs that two processes give at one instant", () => {
   before(async () => {
     // Answers requests on the same stores. It would die at an event that nothing appends.
     const stores = [app.databaseUrl, app.eventStoreUrl, app.dataDir, secretKey, "NeverAppended"];
-    const args = [...nodeArgs("test/support/dying-service.ts"), "before", ...stores];
+    const args = [...bundledArgs("test/support/dying-service.ts"), "before", ...stores];
     const other = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
     child = other;
     [otherUrl] = (await once(createInterface(other.stdout), "line")) as [string];

@@ -22,7 +22,7 @@ import {
   scheduleSync,
   takeTurn,
 } from "../../../src/workers/project/mirror-turn.ts";
-import { nodeArgs } from "../../support/compiled.ts";
+import { bundledArgs } from "../../support/compiled.ts";
 import { eventually } from "../../support/eventually.ts";
 import { commit, git, temporaryDirectory, workingCopy } from "../../support/git.ts";
 import { startGitServer } from "../../support/git-server.ts";
@@ -168,7 +168,7 @@ describe("a mirror of more than its project may take", () => {
 describe("a worker that is killed while it syncs", () => {
   async function child(when: string, projectId: string) {
     const stores = [databaseUrl, eventStoreUrl, dataDir, projectId];
-    const args = [...nodeArgs("test/support/dying-mirror.ts"), when, ...stores];
+    const args = [...bundledArgs("test/support/dying-mirror.ts"), when, ...stores];
     const process = spawn(globalThis.process.execPath, args, { stdio: "inherit" });
     return { process, ended: once(process, "exit") };
   }
