@@ -1,12 +1,16 @@
 /**
  * Reads pipeline files as the npm package gitlab-ci-local does. It has no interface but its command line,
- * so its module is evaluated anew for every file, which takes a tenth of the time of a process.
+ * so its module is evaluated anew for every file: as a function, which Node.js compiles once.
  *
  * Runs in the repository of the files. Argument: the package's file. Standard input: `[{file, preview}]` in JSON.
  * Standard output: the same with `output`, `said` and `exitCode`.
  */
+import { readFile } from "node:fs/promises";
+import { createRequire } from "node:module";
 import { text } from "node:stream/consumers";
 import { pathToFileURL } from "node:url";
+import vm from "node:vm";
+import { transform } from "esbuild";
 
 // The package wants Node.js 22, of which it uses this alone.
 Set.prototype.union ??= function union(other) {
@@ -29,8 +33,15 @@ process.stderr.write = (piece) => {
 };
 process.exit = (exitCode) => ended(exitCode ?? 0);
 
+const { code } = await transform(await readFile(packageFile, "utf8"), {
+  format: "cjs",
+  define: { "import.meta.url": "moduleUrl" },
+});
+const parameters = ["require", "module", "exports", "moduleUrl"];
+const evaluate = vm.compileFunction(code, parameters, { filename: packageFile });
+
 const answers = [];
-for (const [n, { file, preview }] of wanted.entries()) {
+for (const { file, preview } of wanted) {
   output = "";
   said = "";
   const options = ["--no-json-schema-validation", "--no-color", "--file", file];
@@ -39,7 +50,7 @@ for (const [n, { file, preview }] of wanted.entries()) {
     ended = resolve;
   });
   process.argv = [program, here, preview ? "--preview" : "--list-json", ...state, ...options];
-  await import(`${pathToFileURL(packageFile)}?${n}`);
+  evaluate(createRequire(packageFile), { exports: {} }, {}, pathToFileURL(packageFile).href);
   const exitCode = await isExit;
   for (const signal of ["exit", "SIGINT", "SIGTERM", "SIGUSR2"]) process.removeAllListeners(signal);
   answers.push({ file, preview, output, said, exitCode });

@@ -104,7 +104,7 @@ type Question = Readonly<{ file: string; preview: boolean }>;
 type Answer = Question & Readonly<{ output: string; said: string; exitCode: number }>;
 const nameOf = (file: string): string => file.slice("case-".length, -".yml".length);
 
-/** Reading a file takes a good tenth of a second, so variables are compared where they are the point. */
+/** Reading a file takes a tenth of a second, so variables are compared where they are the point. */
 const hasVariables = ({ name }: CorpusFile): boolean =>
   /variables|^(?:job-(?:inherit|extends|rules)|deep-|anchors|references|file-workflow|multi)/.test(
     name,
@@ -116,9 +116,7 @@ async function readByThem(): Promise<ReadonlyMap<string, readonly Job[]>> {
     const file = `case-${each.name}.yml`;
     return [{ file, preview: false }, ...(hasVariables(each) ? [{ file, preview: true }] : [])];
   });
-  const half = Math.ceil(questions.length / 2);
-  const parts = [questions.slice(0, half), questions.slice(half)];
-  const answers = (await Promise.all(parts.map((part) => ask(repository, part)))).flat();
+  const answers = await ask(repository, questions);
   const failed = answers.filter(({ exitCode }) => exitCode !== 0);
   expect(failed.map(({ file, said }) => `${file}: ${said}`)).to.deep.equal([]);
   const previews = new Map(
