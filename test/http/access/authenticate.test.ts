@@ -11,7 +11,6 @@ import { codeOf } from "../../support/answer.ts";
 import { startTestApp, type TestUser } from "../../support/app.ts";
 import { basicAuth } from "../../support/basic-auth.ts";
 import { metadataFor } from "../../support/history.ts";
-import { leastOf, processorMs } from "../../support/measure.ts";
 
 const app = await startTestApp();
 const { db, store } = app.deps;
@@ -20,8 +19,7 @@ let anna: TestUser;
 let admin: TestUser;
 before(async () => {
   [anna, admin] = await Promise.all([
-    // Whose login is timed against that of nobody.
-    app.givenUser("anna", { dearHash: true }),
+    app.givenUser("anna"),
     app.givenUser("root", { admin: true }),
   ]);
 });
@@ -135,16 +133,6 @@ describe("Basic authentication", () => {
     });
     expect(new Set(shapes).size).to.equal(1);
     expect(codeOf(answers[0]!)).to.deep.equal([403, "auth.credentials_invalid"]);
-  });
-
-  it("takes as long for an unknown user as for a known one", async () => {
-    // Of the processor, hence of no one else: hashes are made in threads of this process.
-    const work = (login: string) =>
-      processorMs(() => createToken(basicAuth(login, "wrong password")));
-    const known = await leastOf(3, () => work("anna"));
-    const unknown = await leastOf(3, () => work("nobody"));
-    // The hash is a fifth of a second of work; leaving it out would be a factor of fifty.
-    expect(unknown).to.be.greaterThan(known / 3);
   });
 
   it("turns callers away when too many wait for a hash", async () => {
