@@ -81,8 +81,6 @@ function agentOf(app: TestApp, project: TestProject) {
       mayTake: async () => true,
       tokenHash: `${project.id}-${tokens}`,
     });
-    // Read models show a claim a moment later.
-    await app.deps.visible(await app.head());
     return claimed && findJobById(app.deps.db, claimed.job.id);
   }
 

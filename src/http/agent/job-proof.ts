@@ -13,7 +13,6 @@ import {
 import { hashToken } from "../../platform/key/token.ts";
 import { noteActivity } from "../../projections/agent/contact.ts";
 import { findJobAndRun } from "../../projections/agent/job.ts";
-import { untilClaimShown } from "../../projections/agent/job-token.ts";
 import type { JobRow } from "../../projections/pipeline/table.ts";
 import type { Deps } from "../core/deps.ts";
 import { HttpRefusal } from "../core/errors.ts";
@@ -55,7 +54,7 @@ export async function provedRun(
 ): Promise<ProvedRun> {
   const token = sentToken(request, "job-token", given.inBody);
   const tokenHash = hashToken(token);
-  const found = await findClaimed(deps.db, given.jobNumber, tokenHash);
+  const found = await findJobAndRun(deps.db, placeOfNumber(given.jobNumber), tokenHash);
   if (found === undefined) throw badToken();
   const { job, run } = found;
   const at = deps.now();
@@ -67,16 +66,6 @@ export async function provedRun(
     await noteActivity(deps.db, { agentId: run.agent_id, ip: request.ip, at });
   }
   return { job, run, token, isCanceling };
-}
-
-/** As `findJobAndRun`. A run that another process gave out a moment ago is waited for. */
-async function findClaimed(db: Deps["db"], jobNumber: number, tokenHash: string) {
-  const find = () => findJobAndRun(db, placeOfNumber(jobNumber), tokenHash);
-  const found = await find();
-  const isInQueue = found?.job.queued === true && found.job.attempt === found.run.attempt;
-  if (!isInQueue) return found;
-  await untilClaimShown(db, tokenHash);
-  return find();
 }
 
 type GivenRun = Readonly<{ jobNumber: number; job: JobRow; run: JobRunRow }>;

@@ -1,11 +1,10 @@
-import { setTimeout as delay } from "node:timers/promises";
 import type { Knex } from "knex";
 
 import type { ProjectId, UserId } from "../../events/core/ids.ts";
 import type { JobId } from "../../events/pipeline/id.ts";
 
 /** The canceled job whose agent may still go on, by the token of the run. */
-async function cancelingJobId(db: Knex, tokenHash: string): Promise<JobId | undefined> {
+export async function cancelingJobId(db: Knex, tokenHash: string): Promise<JobId | undefined> {
   const { rows } = await db.raw<{ rows: readonly { id: JobId }[] }>(
     `select job.id from public.job_run as run
      join pipeline_job as job on job.id = run.job_id and job.attempt = run.attempt
@@ -16,44 +15,15 @@ async function cancelingJobId(db: Knex, tokenHash: string): Promise<JobId | unde
   return rows[0]?.id;
 }
 
-/** For how long a run that was just given is waited for, and how often it is looked for, in milliseconds. */
-const [shownMaxMs, shownEveryMs] = [5_000, 10];
-
-/**
- * Waits until read models show that the run with this token was given to its agent, which may use the token a moment
- * before (see `unhurried` of Projection). Resolves at once for any other token.
- */
-export async function untilClaimShown(db: Knex, tokenHash: string): Promise<void> {
-  const end = performance.now() + shownMaxMs;
-  while ((await isBeingClaimed(db, tokenHash)) && performance.now() < end) {
-    await delay(shownEveryMs);
-  }
-}
-
-/** A run that was returned is older: its agent has not confirmed it for longer than that. */
-async function isBeingClaimed(db: Knex, tokenHash: string): Promise<boolean> {
-  const { rows } = await db.raw<{ rows: readonly unknown[] }>(
-    `select from public.job_run as run
-     join pipeline_job as job on job.id = run.job_id and job.attempt = run.attempt
-     where run.token_hash = ? and job.queued and run.contact_at > now() - interval '10 seconds'`,
-    [tokenHash],
-  );
-  return rows.length > 0;
-}
-
 /** What `find` finds of the job that has this token, or had it when it was canceled a moment ago. */
-export async function ofRun<Row>(
+async function ofRun<Row>(
   db: Knex,
   tokenHash: string,
   find: (which: Readonly<Record<string, string>>) => Promise<Row | undefined>,
 ): Promise<Row | undefined> {
-  const byToken = () => find({ "job.token_hash": tokenHash });
-  const row = await byToken();
-  if (row !== undefined) return row;
-  await untilClaimShown(db, tokenHash);
-  const id = await cancelingJobId(db, tokenHash);
-  // What was not shown before may have come to be shown since.
-  return id === undefined ? byToken() : find({ "job.id": id });
+  const row = await find({ "job.token_hash": tokenHash });
+  const id = row === undefined ? await cancelingJobId(db, tokenHash) : undefined;
+  return id === undefined ? row : find({ "job.id": id });
 }
 
 export type JobPipeline = Readonly<{ commit_id: string; is_tag: boolean }>;

@@ -7,7 +7,7 @@ import { countedNear } from "../core/total.ts";
 import type { JobRow } from "../pipeline/table.ts";
 import type { Slice } from "../user/user.ts";
 import type { WhoseAgents } from "./agent.ts";
-import { ofRun } from "./job-token.ts";
+import { cancelingJobId } from "./job-token.ts";
 
 export type AgentJobRow = JobRow &
   Readonly<{ ref: string; is_tag: boolean; pipeline_local_id: number | null }>;
@@ -97,7 +97,8 @@ const jobAndRun = `select job.*, ${runColumns.map((name) => `run.${name} as "run
 
 /** The job whose run has this token; undefined once the run is over. */
 export async function findJobOfToken(db: Knex, tokenHash: string): Promise<JobRow | undefined> {
-  return ofRun(db, tokenHash, (which) =>
-    db("pipeline_job as job").where(which).first<JobRow>("job.*"),
-  );
+  const row = await db<JobRow>("pipeline_job").where({ token_hash: tokenHash }).first();
+  if (row !== undefined) return row;
+  const id = await cancelingJobId(db, tokenHash);
+  return id === undefined ? undefined : db<JobRow>("pipeline_job").where({ id }).first();
 }

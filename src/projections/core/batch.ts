@@ -1,4 +1,3 @@
-import { setTimeout as delay } from "node:timers/promises";
 import type { Recorded } from "../../events/core/event.ts";
 import type { SubscriptionItem } from "../../platform/event-store/event-store.ts";
 
@@ -8,24 +7,15 @@ export type Batch = Readonly<{ after: bigint; upTo: bigint; events: readonly Rec
 /** What says something of a place in the log. */
 type Placed = Exclude<SubscriptionItem, Readonly<{ kind: "caughtUp" }>>;
 
-/** How long events that nobody waits for wait for one of another type. */
-const unhurriedMs = 20;
-
-export type BatchOptions = Readonly<{
-  eventsMax: number;
-  /** Types of events that nobody waits for; none unless given. See `unhurried` of Projection. */
-  unhurried?: ReadonlySet<string>;
-}>;
-
 /**
  * Cuts a subscription into batches: whatever arrived while the last one was worked on, at once and
- * at most `eventsMax`. So a single event waits for no other one, unless nobody waits for it, and a flood is taken in
- * bulk. Reads ahead by one batch and then lets the subscription wait.
+ * at most `eventsMax`. So a single event waits for nobody, and a flood is taken in bulk. Reads ahead
+ * by one batch and then lets the subscription wait.
  */
 export async function* batches(
   items: AsyncIterable<SubscriptionItem>,
   after: bigint,
-  { eventsMax, unhurried = new Set() }: BatchOptions,
+  eventsMax: number,
 ): AsyncGenerator<Batch> {
   const buffer: Placed[] = [];
   const reader = new Turn();
@@ -54,8 +44,6 @@ export async function* batches(
     for (;;) {
       while (buffer.length === 0 && !state.ended) await reader.wait();
       if (buffer.length === 0) break;
-      const isHeld = () => !state.ended && buffer.every((item) => isUnhurried(item, unhurried));
-      if (isHeld()) await reader.waitWhile(isHeld, unhurriedMs);
       const batch = toBatch(position, buffer.splice(0, eventsMax));
       writer.wake();
       yield batch;
@@ -67,10 +55,6 @@ export async function* batches(
     writer.wake();
     void pumping;
   }
-}
-
-function isUnhurried(item: Placed, types: ReadonlySet<string>): boolean {
-  return item.kind === "event" && types.has(item.event.type);
 }
 
 function toBatch(after: bigint, items: readonly Placed[]): Batch {
@@ -102,21 +86,5 @@ class Turn {
     }
     this.#woken = false;
     this.#resolve = undefined;
-  }
-
-  /** Waits for as many wakes as it takes, for that time at most. */
-  async waitWhile(condition: () => boolean, ms: number): Promise<void> {
-    const over = new AbortController();
-    let isOver = false;
-    const timer = delay(ms, undefined, { signal: over.signal }).then(
-      () => {
-        isOver = true;
-        this.wake();
-      },
-      () => undefined,
-    );
-    while (!isOver && condition()) await this.wait();
-    over.abort();
-    await timer;
   }
 }

@@ -52,8 +52,6 @@ export type Projection = Readonly<{
   feed?: FeedName;
   /** What processes keep copies of and must drop whenever this projection wrote; see announceChange. */
   announces?: Subject;
-  /** Types of events that nobody waits for: they are applied with the next event, or a moment later. */
-  unhurried?: ReadonlySet<string>;
 }>;
 
 /** Which feed moves it while it is live. */
@@ -93,15 +91,13 @@ export type ProjectionDefinition<Schemas extends EventSchemas> = Readonly<{
     context: ProjectionContext,
   ) => Promise<readonly Statement[] | undefined>;
   announces?: Subject;
-  /** See `Projection`. */
-  unhurried?: readonly (keyof Schemas & string)[];
 }>;
 
 export function defineProjection<Schemas extends EventSchemas>(
   definition: ProjectionDefinition<Schemas>,
 ): Projection {
   const { name, version, tables, create, index } = definition;
-  const { events, handlers, applyAll, statements, announces, unhurried } = definition;
+  const { events, handlers, applyAll, statements, announces } = definition;
   const handled = Object.entries(handlers).filter(([, handler]) => handler !== ignore);
   const types = withFormerTypes(handled.map(([type]) => type));
   // Requests for the past give the same events again; decoding is most of what applying many takes.
@@ -125,7 +121,6 @@ export function defineProjection<Schemas extends EventSchemas>(
     types,
     ...(index && { index }),
     ...(announces && { announces }),
-    ...(unhurried && { unhurried: withFormerTypes(unhurried) }),
     async apply(tx, recorded, context) {
       if (!types.has(recorded.type)) return;
       const event = decode(events, storableEvent(recorded));

@@ -64,10 +64,7 @@ async function lead(deps: CatchUpDeps, signal: AbortSignal): Promise<void> {
     const start = after === beforeEverything ? undefined : after;
     const items = store.subscribeAll({ after: start, signal: until });
     const feedAnswers = feedInto("answers");
-    const unhurried = new Set(
-      projections.flatMap((projection) => [...(projection.unhurried ?? [])]),
-    );
-    for await (const batch of batches(items, after, { eventsMax: batchEventsMax, unhurried })) {
+    for await (const batch of batches(items, after, batchEventsMax)) {
       await feedAnswers(batch);
       await gathering.add(batch);
     }

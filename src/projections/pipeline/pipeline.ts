@@ -35,8 +35,6 @@ export const pipelineProjection = defineProjection({
   tables: pipelineTables,
   create: createPipelineTables,
   events,
-  // The agent gets its job without it, and confirms it next.
-  unhurried: ["JobAssigned"],
   handlers: {
     PipelineCreated: one,
     PipelineJobsPlanned: one,

@@ -36,18 +36,14 @@ export type ClaimedJob = QueuedJob;
 /** A few are enough, but for an agent that may not take them. */
 const [candidatesFirst, candidates] = [10, 20];
 
-/**
- * Ids of jobs that polls of this process claim now, or that the queue does not show as claimed yet: of those that read
- * at one moment, each tries another one.
- */
+/** Ids of jobs that polls of this process claim now: of those that read at one moment, each tries another one. */
 const claiming = new Set<string>();
 
 type ClaimDeps = Pick<WorkerDeps, "db" | "store" | "now" | "visible">;
 
 /**
  * Gives the agent the next job that fits, and gives it to no other one: the append to the job's
- * stream decides, in any number of processes. Undefined when no job fits. The read models show the claim a moment
- * later, mostly with the start of the job.
+ * stream decides, in any number of processes. Undefined when no job fits. The read models show the claim then.
  */
 export async function claimNextJob(deps: ClaimDeps, claim: Claim): Promise<ClaimedJob | undefined> {
   const { filter, find = (wanted) => lookFor(deps, wanted), mayTake } = claim;
@@ -68,6 +64,8 @@ export async function claimNextJob(deps: ClaimDeps, claim: Claim): Promise<Claim
         claiming.delete(jobId);
         claim.freed?.();
         throw error;
+      } finally {
+        claiming.delete(jobId);
       }
       // What the queue showed has changed: the rest of it is probably taken as well.
       isChanged = true;
@@ -99,13 +97,11 @@ async function claimJob(
     const { position } = await handleKept(store, job, order, queuedFirst);
     taken?.(jobId);
     // Until then it is in the queue for others.
-    const shown = visible(position).catch(() => undefined);
-    void shown.then(() => claiming.delete(jobId));
+    await visible(position);
     return assigned(row, { agentId, tokenHash, at });
   } catch (error) {
     const isTaken = error instanceof Refusal && error.code === "job.taken";
     if (!isTaken && !(error instanceof RevisionConflict)) throw error;
-    claiming.delete(jobId);
     taken?.(jobId);
     return undefined;
   }

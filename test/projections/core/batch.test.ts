@@ -13,7 +13,7 @@ async function* arriving(...given: readonly SubscriptionItem[]) {
 
 async function all(source: AsyncIterable<SubscriptionItem>, eventsMax: number): Promise<Batch[]> {
   const taken: Batch[] = [];
-  for await (const batch of batches(source, 0n, { eventsMax })) taken.push(batch);
+  for await (const batch of batches(source, 0n, eventsMax)) taken.push(batch);
   return taken;
 }
 
@@ -38,62 +38,11 @@ describe("cutting a subscription into batches", () => {
         end = resolve;
       });
     }
-    const taking = batches(one(), 0n, { eventsMax: 100 });
+    const taking = batches(one(), 0n, 100);
     const { value } = await taking.next();
     expect((value as Batch).events).to.deep.equal([log[0]]);
     end?.();
     expect((await taking.next()).done).to.equal(true);
-  });
-
-  describe("with events that nobody waits for", () => {
-    const unhurried = new Set([log[0]!.type]);
-    const other = history(["parcel-1", { type: "Other", data: {} }] as never)[0]!;
-
-    it("gives one with the next event", async () => {
-      let send: (() => void) | undefined;
-      async function* two() {
-        yield items[0]!;
-        await new Promise<void>((resolve) => {
-          send = resolve;
-        });
-        yield { kind: "event", event: { ...other, position: 99n } } as const;
-      }
-      const taking = batches(two(), 0n, { eventsMax: 100, unhurried });
-      const next = taking.next();
-      await new Promise((resolve) => setImmediate(resolve));
-      send?.();
-      const { events, upTo } = (await next).value as Batch;
-      expect(events.map(({ type }) => type)).to.deep.equal([log[0]!.type, "Other"]);
-      expect(upTo).to.equal(99n);
-    });
-
-    it("gives one alone where no other event follows, and at the end", async () => {
-      async function* one() {
-        yield items[0]!;
-        await new Promise(() => undefined);
-      }
-      const taking = batches(one(), 0n, { eventsMax: 100, unhurried });
-      expect(((await taking.next()).value as Batch).events).to.deep.equal([log[0]]);
-      const taken: Batch[] = [];
-      const all = batches(arriving(...items), 0n, { eventsMax: 100, unhurried });
-      for await (const batch of all) taken.push(batch);
-      expect(taken.flatMap(({ events }) => events)).to.deep.equal(log);
-    });
-
-    it("gives others at once", async () => {
-      async function* one() {
-        yield items[0]!;
-        await new Promise(() => undefined);
-      }
-      const taking = batches(one(), 0n, { eventsMax: 100, unhurried: new Set(["Other"]) });
-      let given: Batch | undefined;
-      void taking.next().then(({ value }) => {
-        given = value as Batch;
-      });
-      // No timer runs until then.
-      await new Promise((resolve) => setImmediate(resolve));
-      expect(given?.events).to.deep.equal([log[0]]);
-    });
   });
 
   it("moves on past what the filter left out", async () => {
@@ -111,7 +60,7 @@ describe("cutting a subscription into batches", () => {
         yield item;
       }
     }
-    const taking = batches(counted(), 0n, { eventsMax: 3 });
+    const taking = batches(counted(), 0n, 3);
     await taking.next();
     await new Promise((resolve) => setImmediate(resolve));
     expect(given).to.be.at.most(7);
@@ -125,7 +74,7 @@ describe("cutting a subscription into batches", () => {
     }
     const taken: Batch[] = [];
     const take = async () => {
-      for await (const batch of batches(failing(), 0n, { eventsMax: 10 })) taken.push(batch);
+      for await (const batch of batches(failing(), 0n, 10)) taken.push(batch);
     };
     await expect(take()).to.be.rejectedWith("the line is dead");
     expect(taken.flatMap(({ events }) => events)).to.deep.equal([log[0]]);

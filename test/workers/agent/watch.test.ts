@@ -29,7 +29,6 @@ const other = await app.givenProject(anna, "other");
 const { db, store } = app.deps;
 /** Looks as a worker would after so much time; it has been up for longer. */
 const lookAfter = async (ms: number) => {
-  await app.deps.visible(await store.head());
   const row = await db("pipeline_job")
     .whereNotNull("assigned_at")
     .orderBy("assigned_at", "desc")
