@@ -1,8 +1,8 @@
 import type { Knex } from "knex";
 import { z } from "zod";
 
-import { isWrappedBy } from "../platform/key/vault.ts";
-import { vaultKeys, type WrappedKey } from "../platform/key/vault-keys.ts";
+import { type WrappedKey, wrappingCheck } from "../platform/key/vault.ts";
+import { vaultKeys } from "../platform/key/vault-keys.ts";
 import { keepSecretKey, keyCheckOf } from "./secret-key.ts";
 
 /** A file of keys is cut off, was changed, or is another file. */
@@ -45,8 +45,7 @@ export async function checkKeysFile(file: string, lines: AsyncIterable<string>):
     if (line === undefined || isWhole) throw bad("is none of `ledgerforge events export --keys`");
     if (isWrapped === undefined) {
       if (!("keyCheck" in line)) throw bad("is not the beginning of an export of keys");
-      const secretKey = await keepSecretKey(line.keyCheck, "the keys were exported");
-      isWrapped = (key) => isWrappedBy(secretKey, key);
+      isWrapped = wrappingCheck(await keepSecretKey(line.keyCheck, "the keys were exported"));
     } else if ("subject" in line) {
       keys += 1;
       if (!isWrapped(line)) throw bad("was changed");

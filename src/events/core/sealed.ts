@@ -10,3 +10,9 @@ export const Sealed = z
   .regex(/^sealed\.[A-Za-z0-9-]+\.[A-Za-z0-9_-]+$/)
   .brand("Sealed");
 export type Sealed = z.output<typeof Sealed>;
+
+/** Under whose key it is sealed, and the sealed bytes in base64url. */
+export function partsOfSealed(sealed: Sealed): Readonly<{ subject: string; box: string }> {
+  const [, subject = "", box = ""] = sealed.split(".");
+  return { subject, box };
+}

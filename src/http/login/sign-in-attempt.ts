@@ -1,7 +1,7 @@
 import { z } from "zod";
 
 import { UserId } from "../../events/core/ids.ts";
-import { Sealed } from "../../events/core/sealed.ts";
+import { partsOfSealed, Sealed } from "../../events/core/sealed.ts";
 import { loginConnectionSubject } from "../../events/login/connection.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import type { Deps } from "../core/deps.ts";
@@ -52,7 +52,7 @@ export async function attemptOf(
   const sealed = Sealed.safeParse(visit.cookie("sso"));
   const subject = loginConnectionSubject(connectionId);
   // Sealed under another connection's key, it was begun with another connection.
-  if (!sealed.success || sealed.data.split(".")[1] !== subject) return undefined;
+  if (!sealed.success || partsOfSealed(sealed.data).subject !== subject) return undefined;
   const text = await vault.open(sealed.data).catch(() => null);
   if (text === null) return undefined;
   const attempt = Attempt.safeParse(JSON.parse(text));

@@ -1,9 +1,6 @@
 import type { Knex } from "knex";
 
-import { noteGone } from "./vault.ts";
-
-/** The key of a subject, wrapped by SECRET_KEY. */
-export type WrappedKey = Readonly<{ subject: string; wrapped: Buffer }>;
+import { noteGone, type WrappedKey } from "./vault.ts";
 
 const rowsAtOnce = 1_000;
 

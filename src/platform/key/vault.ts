@@ -2,7 +2,7 @@ import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } f
 import type { Knex } from "knex";
 import { LRUCache } from "lru-cache";
 
-import { Sealed } from "../../events/core/sealed.ts";
+import { partsOfSealed, Sealed } from "../../events/core/sealed.ts";
 
 const ivBytes = 12;
 const tagBytes = 16;
@@ -33,12 +33,12 @@ export type Vault = Readonly<{
 
 /** @param secretKey SECRET_KEY of the instance: losing it loses everything sealed. */
 export function openVault(db: Knex, secretKey: string): Vault {
-  const wrappingKey = derive(secretKey, "vault wrapping key");
+  const wrappingKey = wrappingKeyOf(secretKey);
   const digest = keyedDigest(secretKey);
   const keys = keyCache();
 
   const readKey = gatheredReads(async (subjects: readonly string[]) => {
-    const { rows } = await db.raw<{ rows: VaultKeyRow[] }>(
+    const { rows } = await db.raw<{ rows: WrappedKey[] }>(
       "select subject, wrapped from vault_key where subject = any(?)",
       [[...subjects]],
     );
@@ -59,7 +59,7 @@ export function openVault(db: Knex, secretKey: string): Vault {
     const existing = await keyOf(subject);
     if (existing !== undefined) return existing;
     const wrapped = encrypt(wrappingKey, randomBytes(keyBytes), subject);
-    await db<VaultKeyRow>("vault_key").insert({ subject, wrapped }).onConflict("subject").ignore();
+    await db<WrappedKey>("vault_key").insert({ subject, wrapped }).onConflict("subject").ignore();
     // Another process may have been first: the stored key is the one that counts.
     const stored = await keyOf(subject);
     if (stored === undefined) throw new Error(`The key of ${subject} vanished while sealing`);
@@ -72,7 +72,7 @@ export function openVault(db: Knex, secretKey: string): Vault {
       return Sealed.parse(`sealed.${subject}.${box.toString("base64url")}`);
     },
     async open(sealed) {
-      const [, subject = "", box = ""] = sealed.split(".");
+      const { subject, box } = partsOfSealed(sealed);
       const key = await keyOf(subject);
       if (key === undefined) return null;
       try {
@@ -86,7 +86,7 @@ export function openVault(db: Knex, secretKey: string): Vault {
       keys.delete(subject);
       await db.transaction(async (tx) => {
         await noteGone(tx, [subject]);
-        await tx<VaultKeyRow>("vault_key").where({ subject }).delete();
+        await tx<WrappedKey>("vault_key").where({ subject }).delete();
       });
     },
     digest,
@@ -105,13 +105,16 @@ async function hadFormerKey(db: Knex, subject: string): Promise<boolean> {
   return (await db("vault_key_gone").where({ subject }).first("subject")) !== undefined;
 }
 
-/** Whether a key of the vault is intact, and wrapped by this SECRET_KEY. */
-export function isWrappedBy(secretKey: string, { subject, wrapped }: VaultKeyRow): boolean {
-  try {
-    return decrypt(derive(secretKey, "vault wrapping key"), wrapped, subject).length === keyBytes;
-  } catch {
-    return false;
-  }
+/** @returns whether a key of the vault is intact, and wrapped by this SECRET_KEY */
+export function wrappingCheck(secretKey: string): (key: WrappedKey) => boolean {
+  const wrappingKey = wrappingKeyOf(secretKey);
+  return ({ subject, wrapped }) => {
+    try {
+      return decrypt(wrappingKey, wrapped, subject).length === keyBytes;
+    } catch {
+      return false;
+    }
+  };
 }
 
 /** The digest of a vault, without its database. */
@@ -141,7 +144,10 @@ function gatheredReads<Value>(
   };
 }
 
-type VaultKeyRow = Readonly<{ subject: string; wrapped: Buffer }>;
+/** The key of a subject, wrapped by SECRET_KEY. */
+export type WrappedKey = Readonly<{ subject: string; wrapped: Buffer }>;
+
+const wrappingKeyOf = (secretKey: string): Buffer => derive(secretKey, "vault wrapping key");
 
 function derive(secretKey: string, purpose: string): Buffer {
   return Buffer.from(hkdfSync("sha256", secretKey, "ledgerforge", purpose, 32));

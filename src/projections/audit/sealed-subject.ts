@@ -1,4 +1,5 @@
 import type { Recorded } from "../../events/core/event.ts";
+import { partsOfSealed, Sealed } from "../../events/core/sealed.ts";
 import { idInStream } from "../../events/core/stream.ts";
 import { projectSubject } from "../../events/project/project.ts";
 import { invitationSubject } from "../../events/user/invitation.ts";
@@ -23,8 +24,8 @@ export class SealedSubjects {
 
   #find(value: unknown): void {
     if (typeof value === "string") {
-      const [, subject] = /^sealed\.([A-Za-z0-9-]+)\.[A-Za-z0-9_-]+$/.exec(value) ?? [];
-      if (subject !== undefined) this.sealed.add(subject);
+      const { success, data } = Sealed.safeParse(value);
+      if (success) this.sealed.add(partsOfSealed(data).subject);
     } else if (value !== null && typeof value === "object") {
       for (const part of Object.values(value)) this.#find(part);
     }
