@@ -258,24 +258,25 @@ async function goesOn(
   const { webhookId, replayId } = job;
   const state = await currentState(deps.store, webhook, webhookId);
   if (state.status === "absent" || state.status === "deleted") return false;
-  const outcome =
-    state.status === "off"
-      ? "webhook_switched_off"
-      : (await findProjectById(deps.db, state.projectId)) === undefined && "project_deleted";
-  if (outcome !== false) {
+  const stop = async (outcome: Outcome): Promise<false> => {
     await recordStep(job, requested, { type: "FinishReplay", replayId, outcome }, deps);
     return false;
-  }
+  };
+  if (state.status === "off") return stop("webhook_switched_off");
+  const project = await findProjectById(deps.db, state.projectId);
+  if (project === undefined) return stop("project_deleted");
   const status = replayStatus(state, replayId);
   return status === "requested" || status === "running";
 }
+
+type Outcome = Extract<WebhookEvent, { type: "WebhookReplayFinished" }>["data"]["outcome"];
 
 type Step =
   | Readonly<{ type: "StartReplay"; replayId: string; total: number }>
   | Readonly<{
       type: "FinishReplay";
       replayId: string;
-      outcome: Extract<WebhookEvent, { type: "WebhookReplayFinished" }>["data"]["outcome"];
+      outcome: Outcome;
     }>;
 
 async function recordStep(
