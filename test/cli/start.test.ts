@@ -104,7 +104,7 @@ describe("ledgerforge start", function () {
       expect(await processesOn(other)).to.deep.equal([]);
     });
 
-    it("starts again whatever of it dies", async () => {
+    it("starts each of its processes again when it dies", async () => {
       const { url, pidOf } = running();
       for (const name of children) {
         // What died with another one may be on its way back.
