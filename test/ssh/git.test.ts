@@ -191,4 +191,21 @@ describe("git over SSH", () => {
     expect(exitCode).to.equal(1);
     expect(stderr).to.contain("Hello anna");
   });
+
+  it("does not show the client what an unexpected failure says", async () => {
+    const { db } = app.deps;
+    await db.raw("alter table read_model.project rename to project_away");
+    try {
+      const { exitCode, stderr } = await tryGit(
+        parent,
+        ["ls-remote", sshRemote("anna", "hidden")],
+        asAnna,
+      );
+      expect(exitCode).not.to.equal(0);
+      expect(stderr).to.contain("error: the service has failed; please try again");
+      expect(stderr).not.to.contain("relation");
+    } finally {
+      await db.raw("alter table read_model.project_away rename to project");
+    }
+  });
 });

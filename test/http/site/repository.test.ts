@@ -180,6 +180,18 @@ describe("pages of a project", () => {
   it("lead from the address of a clone to the project", async () => {
     expect((await stranger.see(`${open}.git`)).location).to.equal(open);
   });
+
+  it("do not pass a failure off as a repository without commits", async () => {
+    const { db } = app.deps;
+    await db.raw("alter table read_model.git_ref rename to git_ref_away");
+    try {
+      const { status, text } = await insider.see(hidden);
+      expect(status).to.equal(500);
+      expect(text).not.to.contain("Nothing has been pushed yet");
+    } finally {
+      await db.raw("alter table read_model.git_ref_away rename to git_ref");
+    }
+  });
 });
 
 describe("who may see pages of a project", () => {
