@@ -88,3 +88,20 @@ describe("refs of a push are synced together", () => {
     expect(started(false).join(" ")).not.to.contain("core.fsync");
   });
 });
+
+describe("the front of a push that cannot be read", () => {
+  it("fails with the error of the connection, which is no refusal of the push", async () => {
+    const lost = new Error("connection lost");
+    const body = Readable.from(
+      (async function* () {
+        yield Buffer.from("00");
+        throw lost;
+      })(),
+      { objectMode: false },
+    );
+    const failure = await preparePush(body, pusher, {} as PushDeps, async () => undefined).catch(
+      (error: unknown) => error,
+    );
+    expect(failure).to.equal(lost);
+  });
+});
