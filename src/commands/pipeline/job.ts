@@ -50,6 +50,8 @@ type Order = Readonly<
   | ({
       type: "RecordJobFailed";
       reason: JobFailureReason;
+      /** See JobFailed. */
+      message?: string | undefined;
       exitCode: number | null;
       /** As the job's file says. */
       rules: Pick<JobSpec, "allowFailure" | "retry">;
@@ -306,13 +308,14 @@ const alsoRunnerFailures: ReadonlySet<JobFailureReason> = new Set([
 ]);
 
 function fail(state: JobState, command: Of<"RecordJobFailed">, job: JobIds): readonly JobEvent[] {
-  const { attempt, reason, exitCode, rules, at } = command;
+  const { attempt, reason, message, exitCode, rules, at: finishedAt } = command;
   const { allowFailure, retry } = rules;
   const allowed =
     allowFailure.always || (exitCode !== null && allowFailure.exitCodes.includes(exitCode));
+  const why = message === undefined ? { reason } : { reason, message };
   const failed: JobEvent = {
     type: "JobFailed",
-    data: { ...job, attempt, reason, exitCode, allowed, finishedAt: at },
+    data: { ...job, attempt, ...why, exitCode, allowed, finishedAt },
   };
   const isNamed =
     retry.when.includes("always") ||
@@ -320,7 +323,7 @@ function fail(state: JobState, command: Of<"RecordJobFailed">, job: JobIds): rea
     (retry.when.includes("runner_system_failure") && alsoRunnerFailures.has(reason)) ||
     (exitCode !== null && retry.exitCodes.includes(exitCode));
   if (!isNamed || state.failures >= retry.max) return [failed];
-  return [failed, reset(job, { by: null, at }, state.released)];
+  return [failed, reset(job, { by: null, at: finishedAt }, state.released)];
 }
 
 type Assigned = JobState & Readonly<{ agentId: string }>;

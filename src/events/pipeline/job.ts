@@ -82,6 +82,8 @@ export const jobEvents = {
   }),
   JobFailed: Run.extend({
     reason: JobFailureReason,
+    /** More than the reason says; for everybody who may read the job. */
+    message: z.string().optional(),
     exitCode: z.int().nullable(),
     /** The file allows it: the job is a warning. */
     allowed: z.boolean(),

@@ -59,6 +59,13 @@ export const JobView = z
     ref: z.string().meta({ description: "Branch or tag.", examples: ["main"] }),
     status: PipelineStatus,
     failureReason: JobFailureReason.nullable().meta({ description: "Of FAILED and WARNING." }),
+    failureMessage: z
+      .string()
+      .nullable()
+      .meta({
+        description: "More than `failureReason` says: why a `trigger` job started no pipeline.",
+        examples: ["The rules of the file leave no job."],
+      }),
     pipelineLocalId: z.int(),
     tag: z.boolean().meta({ description: "The pipeline runs on a tag." }),
     startedAt: instant().nullable(),
@@ -102,6 +109,7 @@ const withArtifacts =
     ref: pipeline.ref,
     status: row.status,
     failureReason: row.failure_reason,
+    failureMessage: row.failure_message,
     pipelineLocalId: pipeline.local_id ?? 0,
     tag: pipeline.is_tag,
     startedAt: row.started_at,

@@ -16,6 +16,7 @@ const freshRun = {
   block_reason: null,
   delayed_until: null,
   failure_reason: null,
+  failure_message: null,
   exit_code: null,
   queued_at: null,
   assigned_at: null,
@@ -68,8 +69,9 @@ function changeOf(event: JobEvent): Partial<JobRow> {
     case "JobSucceeded":
       return { ...noRun, finished_at: new Date(event.data.finishedAt) };
     case "JobFailed": {
-      const { reason: failure_reason, exitCode: exit_code, finishedAt } = event.data;
-      return { ...noRun, failure_reason, exit_code, finished_at: new Date(finishedAt) };
+      const { reason, message = null, exitCode: exit_code, finishedAt } = event.data;
+      const failure = { failure_reason: reason, failure_message: message, exit_code };
+      return { ...noRun, ...failure, finished_at: new Date(finishedAt) };
     }
     case "JobCanceled":
       return { ...noRun, finished_at: new Date(event.data.canceledAt) };

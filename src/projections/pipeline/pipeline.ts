@@ -31,7 +31,7 @@ const needs = tableOf<OfJob>({ name: "pipeline_job_need", key: ["job_id", "name_
 /** Pipelines and their jobs. The status of a pipeline is computed from those of its jobs. */
 export const pipelineProjection = defineProjection({
   name: "pipeline",
-  version: 7,
+  version: 8,
   tables: pipelineTables,
   create: createPipelineTables,
   events,

@@ -83,6 +83,8 @@ export type JobRow = Readonly<{
   /** Given when it was started by hand. */
   variables: Sealed | null;
   failure_reason: JobFailureReason | null;
+  /** More than the reason says. */
+  failure_message: string | null;
   exit_code: number | null;
   child_pipeline_id: PipelineId | null;
   queued_at: Date | null;
@@ -187,6 +189,7 @@ async function createJobTable(tx: Tx): Promise<void> {
     table.uuid("reset_by_id");
     table.text("variables");
     table.text("failure_reason");
+    table.text("failure_message");
     table.integer("exit_code");
     table.uuid("child_pipeline_id");
     table.timestamp("queued_at");

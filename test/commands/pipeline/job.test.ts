@@ -344,6 +344,20 @@ describe("a job of the service itself", () => {
     given(queued()).when(trigger).gives(triggered);
     given(queued(), triggered).when(trigger).givesNothing();
   });
+
+  it("fails with a message, also when it is tried again", () => {
+    const what = { message: "No pipeline.", exitCode: null } as const;
+    const byService = fail({ ...what, agentId: null });
+    const begun: JobEvent = {
+      type: "JobStarted",
+      data: { ...ids, attempt: 1, agentId: null, startedAt: at },
+    };
+    given(queued(), begun).when(byService).gives(failed(what));
+    const retry = { max: 1, when: ["always"], exitCodes: [] };
+    given(queued(), begun)
+      .when({ ...byService, rules: { ...rules, retry } })
+      .gives(failed(what), reset());
+  });
 });
 
 describe("a job for an environment", () => {

@@ -307,8 +307,10 @@ later: {stage: test, script: make lint, when: manual}
     expect((await insider.see(`${whole}/artifacts`)).text).to.contain("No artifacts.");
     await eventually(async () => expect((await insider.see(at)).text).to.contain(">Start<"));
     expect((await press(at, "play")).location).to.equal(at);
-    expect(await ci.run("RecordJobFailed")).to.equal("later");
-    expect((await insider.see(at)).text).to.contain("<dt>Failure</dt><dd>script_failure</dd>");
+    expect(await ci.run("RecordJobFailed", { message: "No <b>." })).to.equal("later");
+    expect((await insider.see(at)).text)
+      .to.contain("<dt>Failure</dt><dd>script_failure</dd>")
+      .and.contain("<dt>Message</dt><dd>No &lt;b&gt;.</dd>");
   });
 
   it("list environments with what was deployed last, and stop them", async () => {

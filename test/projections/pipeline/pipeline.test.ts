@@ -146,6 +146,24 @@ describe("the pipeline read model", () => {
     expect(await version()).to.deep.equal(running);
   });
 
+  it("shows the message of a failure until the job starts anew", async () => {
+    const end = { attempt: 1, exitCode: null, allowed: false, finishedAt: at };
+    const failure = { ...end, reason: "downstream_pipeline_failure", message: "No pipeline." };
+    const events = [...begun, ofJob("a", "JobFailed", failure), ofJob("b", "JobFailed", failure)];
+    await apply(events);
+    const messages = async () =>
+      (await listJobs(db, pipelineId, part)).rows.map(({ failure_message }) => failure_message);
+    expect(await messages()).to.deep.equal(["No pipeline.", "No pipeline.", null]);
+    await apply([
+      ...events,
+      ofJob("a", "JobReset", { resetById: userId, resetAt: at }),
+      ofJob("b", "JobReset", { resetById: userId, resetAt: at }),
+      ofJob("b", "JobQueued", { attempt: 2, queuedAt: at }),
+      ofJob("b", "JobFailed", { ...end, attempt: 2, reason: "unknown_failure" }),
+    ]);
+    expect(await messages()).to.deep.equal([null, null, null]);
+  });
+
   it("queues jobs for agents that have their tags", async () => {
     await apply(begun);
     const names = async (tags: readonly string[], runUntagged: boolean) =>

@@ -65,11 +65,12 @@ type May = Readonly<{ visit: Visit; mayRun: boolean }>;
 
 function aboutPiece(base: string, names: Names, job: Job, { visit, mayRun }: May): Html {
   const to = `${base}/page${jobPath(names, job.localId)}`;
-  const { id, status, failureReason, stageName, ref, pipelineLocalId, startedAt, finishedAt } = job;
+  const { id, status, stageName, ref, pipelineLocalId, startedAt, finishedAt } = job;
   const isWaiting = status === "MANUAL" || status === "CREATED";
   return html`<section aria-label="About"><dl>
 <dt>Status</dt><dd>${liveStatus(id, status)}</dd>
-${failureReason !== null && html`<dt>Failure</dt><dd>${failureReason}</dd>`}
+${job.failureReason !== null && html`<dt>Failure</dt><dd>${job.failureReason}</dd>`}
+${job.failureMessage !== null && html`<dt>Message</dt><dd>${seen(job.failureMessage)}</dd>`}
 <dt>Pipeline</dt><dd><a href="${base}${pipelinePath(names, pipelineLocalId)}">#${pipelineLocalId}</a></dd>
 <dt>Stage</dt><dd>${seen(stageName)}</dd><dt>Branch or tag</dt><dd>${seen(ref)}</dd>
 ${startedAt !== null && html`<dt>Started</dt><dd>${when(startedAt)}</dd>`}
