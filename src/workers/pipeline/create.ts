@@ -96,17 +96,18 @@ export async function createPipeline(
   if ("none" in made) {
     if (given === undefined) return made;
     // The job that starts it fails and has no place for a reason: the pipeline shows it.
-    const failed = { compiled: undefined, failureReason: reasonOf[made.none] };
+    const failed = { compiled: undefined, failureReason: noPipelineReason[made.none] };
     return record(deps, { project, origin, variables, metadata, ...failed });
   }
   return record(deps, { project, origin, variables, metadata, ...made });
 }
 
 const reasonLengthMax = 2_000;
-const reasonOf = {
+export const noPipelineReason: Readonly<Record<NoPipeline["none"], string>> = {
+  no_file: "The project has no pipeline file on that branch or tag.",
   refused: "The workflow rules of the file let no pipeline start.",
   no_jobs: "The rules of the file leave no job.",
-} as const;
+};
 
 type MadeOfFile = Readonly<{
   /** Undefined for a file with mistakes, which the reason names. */
@@ -117,7 +118,7 @@ type MadeOfFile = Readonly<{
 async function compileFile(
   { text, name }: Pick<GivenFile, "text" | "name">,
   facts: PipelineFacts,
-): Promise<MadeOfFile | Readonly<{ none: keyof typeof reasonOf }>> {
+): Promise<MadeOfFile | NoPipeline> {
   try {
     const compiled = await pipelineFiles.compile(text, name, facts);
     if (compiled.refused) return { none: "refused" };

@@ -43,6 +43,18 @@ after: {stage: deploy, script: x}
     );
   });
 
+  it("names the pipeline that failed", async () => {
+    const ci = pipelinesOf(app, anna, await app.givenProject(anna, "named"));
+    await ci.commit({ [file]: parent, "child.yml": child }, "Add [skip ci]");
+    const { localId } = await ci.start();
+    expect(await ci.run("RecordJobFailed")).to.equal("inner");
+    await eventually(async () => {
+      const [job] = await ci.jobs(localId);
+      const failureMessage = "Pipeline #2 is FAILED.";
+      return expect(job).to.include({ status: "FAILED", failureMessage });
+    });
+  });
+
   it("is canceled with what it started in its project, not with what it started elsewhere", async () => {
     const other = pipelinesOf(app, anna, await app.givenProject(anna, "elsewhere"));
     await other.commit({ [file]: "theirs: {script: x}" }, "Add [skip ci]");
