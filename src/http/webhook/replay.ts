@@ -80,8 +80,9 @@ const Replay = z
           error: ({ input }) => (input === null ? undefined : wrongEvents),
         },
       )
+      .refine((topics) => topics.length > 0, "Name an event, or leave `events` out")
       .optional()
-      .meta({ description: "All that the webhook is subscribed to when left out." }),
+      .meta({ description: "One or more; all that the webhook is subscribed to when left out." }),
     perSecond: int({ min: 1, max: perSecondMax })
       .optional()
       .meta({ description: "At most so many deliveries are begun in a second.", example: 10 }),

@@ -256,6 +256,8 @@ describe("webhooks are the business of the project's administrators", () => {
       [{ from, to: "2026-01-02T03:04:05" }, "to", /^Give a time with its zone/],
       [{ from, to, events: ["NONE"] }, "events", /known are .*TAG_CREATE/],
       [{ from, to, events: { NONE: true } }, "events", /known are .*TAG_CREATE/],
+      [{ from, to, events: [] }, "events", /^Name an event, or leave `events` out\.$/],
+      [{ from, to, events: { MERGE: false } }, "events", /^Name an event/],
     ] as const) {
       const answer = await app.post(at(`/${body["id"]}/replay`), { token, body: sent });
       expect(answer.status, answer.text).to.equal(422);
