@@ -54,8 +54,8 @@ export const webhookDeliveryEvents = {
     nextAttemptAt: IsoInstant.nullable(),
   }),
   /**
-   * Not sent, or not sent again: the webhook is gone or switched off, the body was forgotten, or the
-   * replay was canceled or its project deleted.
+   * Not sent, or not sent again: the webhook is gone or switched off, the body was forgotten, the
+   * replay was canceled, or the project is deleted.
    */
   WebhookDeliveryAbandoned: Delivery.extend({
     reason: z.enum([

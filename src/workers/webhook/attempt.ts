@@ -1,4 +1,5 @@
 import { currentState, handle, type Known } from "../../commands/core/handle.ts";
+import { project } from "../../commands/project/project.ts";
 import {
   type AttemptRecord,
   type WebhookDeliveryCommand,
@@ -7,6 +8,7 @@ import {
 } from "../../commands/webhook/delivery.ts";
 import { replayStatus, type WebhookState, webhook } from "../../commands/webhook/webhook.ts";
 import type { Recorded } from "../../events/core/event.ts";
+import type { ProjectId } from "../../events/core/ids.ts";
 import { projectSubject } from "../../events/project/project.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { invariant } from "../../platform/invariant.ts";
@@ -27,17 +29,38 @@ export type Next = Readonly<{ attempt: number; at: Date }> | undefined;
 type Existing = Exclude<WebhookDeliveryState, { status: "absent" }>;
 type Cause = Pick<Recorded, "id" | "metadata">;
 
+type Settings = Readonly<{
+  state: WebhookState;
+  /** It may be restored. */
+  isProjectDeleted: boolean;
+}>;
+
 /** The settings of a webhook. */
-export type SettingsOf = (webhookId: string) => Promise<WebhookState>;
+export type SettingsOf = (webhookId: string) => Promise<Settings>;
 
 /** Reads each webhook once: for attempts that follow one another closely. */
-export function settingsReader({ store }: WorkerDeps): SettingsOf {
-  const read = new Map<string, Promise<WebhookState>>();
+export function settingsReader(deps: WorkerDeps): SettingsOf {
+  const read = new Map<string, Promise<Settings>>();
   return (webhookId) => {
-    const state = read.get(webhookId) ?? currentState(store, webhook, webhookId);
-    read.set(webhookId, state);
-    return state;
+    const settings = read.get(webhookId) ?? readSettings(webhookId, deps);
+    read.set(webhookId, settings);
+    return settings;
   };
+}
+
+async function readSettings(webhookId: string, deps: WorkerDeps): Promise<Settings> {
+  const state = await currentState(deps.store, webhook, webhookId);
+  return { state, isProjectDeleted: "projectId" in state && (await isDeleted(state, deps)) };
+}
+
+/** The read model may be behind the log, which alone ends a delivery for good. */
+async function isDeleted(
+  { projectId }: Readonly<{ projectId: ProjectId }>,
+  { store, db }: WorkerDeps,
+): Promise<boolean> {
+  if ((await findProjectById(db, projectId)) !== undefined) return false;
+  const { status } = await currentState(store, project, projectId);
+  return status === "deleted" || status === "purged";
 }
 
 export type AttemptOrder = Readonly<{
@@ -69,7 +92,7 @@ export async function attempt(
   const settings =
     state.replayId === undefined
       ? await settingsOf(state.webhookId)
-      : await currentState(deps.store, webhook, state.webhookId);
+      : await readSettings(state.webhookId, deps);
   const ready = await prepare(state, settings, deps);
   if (ready.abandon !== undefined) {
     const command = { type: "AbandonDelivery", reason: ready.abandon } as const;
@@ -110,8 +133,8 @@ type Ready =
 /** Where it goes and what it says, by the settings of now. */
 async function prepare(
   { action, body: sealedBody, replayId }: Existing,
-  state: WebhookState,
-  { db, vault }: WorkerDeps,
+  { state, isProjectDeleted }: Settings,
+  { vault }: WorkerDeps,
 ): Promise<Ready> {
   if (state.status === "absent" || state.status === "deleted")
     return { abandon: "webhook_deleted" };
@@ -122,10 +145,8 @@ async function prepare(
   if (replayId !== undefined && replayStatus(state, replayId) === "canceled") {
     return { abandon: "replay_canceled" };
   }
-  // Nobody can cancel it there.
-  if (replayId !== undefined && (await findProjectById(db, state.projectId)) === undefined) {
-    return { abandon: "project_deleted" };
-  }
+  // Nobody can look at it there, change the webhook or cancel the replay.
+  if (isProjectDeleted) return { abandon: "project_deleted" };
   const body = await vault.open(sealedBody);
   const secret = state.secret === null ? null : await vault.open(state.secret);
   if (body === null || (secret === null && state.secret !== null)) {

@@ -1,6 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { expect } from "chai";
 
+import { handle } from "../../../src/commands/core/handle.ts";
+import { project } from "../../../src/commands/project/project.ts";
+import { UserId } from "../../../src/events/core/ids.ts";
 import { parseOutboundAllow } from "../../../src/platform/outbound/address.ts";
 import { openOutboundHttp } from "../../../src/platform/outbound/http.ts";
 import { PermanentFailure } from "../../../src/platform/queue/queue.ts";
@@ -15,6 +18,7 @@ import {
   never,
   startOfTime,
 } from "../../support/delivery-bench.ts";
+import { metadataFor } from "../../support/history.ts";
 import { startReceiver } from "../../support/receiver.ts";
 import { deleteWebhook, givenWebhook } from "../../support/webhook-order.ts";
 import { givenProject } from "../../support/worker-deps.ts";
@@ -206,6 +210,54 @@ describe("delivering webhooks", () => {
       await bench.turn({ webhookId });
       expect(bench.receiver.received).to.deep.equal([]);
       expect(await bench.stateOf(deliveryId)).to.include({ status: "abandoned" });
+    });
+  });
+
+  describe("when the project is deleted", () => {
+    /** A webhook of a project of its own, and what deletes or restores this. */
+    async function given(name: string) {
+      const { projectId, userId } = await givenProject(bench.deps, name);
+      const webhookId = await givenWebhook(bench.deps, { projectId, url: bench.receiver.url });
+      async function change(type: "DeleteProject" | "RestoreProject") {
+        const stamp = { by: UserId.parse(userId), at: bench.clock.now.toISOString() };
+        const order = { id: projectId, command: { type, projectId, ...stamp } } as const;
+        const metadata = metadataFor(randomUUID());
+        const { position } = await handle(bench.deps.store, project, { ...order, metadata });
+        await bench.deps.visible(position);
+      }
+      return { webhook: { projectId, webhookId }, change };
+    }
+    const refuse = () => bench.receiver.answer((response) => response.writeHead(500).end());
+
+    it("abandons what is due, and sends what is due after it was restored", async () => {
+      const { webhook, change } = await given("deleted");
+      refuse();
+      const [due, later] = [await bench.inLine(webhook), await bench.inLine(webhook)];
+      await bench.turn(webhook);
+      await change("DeleteProject");
+      const first = await bench.inLine(webhook);
+      await bench.turn(webhook);
+      await bench.retry(due, 2);
+      for (const [id, attempts] of [
+        [due, 1],
+        [first, 0],
+      ] as const) {
+        const { delivery } = await bench.logOf(webhook.webhookId, id);
+        const end = { status: "ABANDONED", abandoned_because: "project_deleted", attempts };
+        expect(delivery).to.include({ ...end, next_attempt_at: null });
+      }
+      await change("RestoreProject");
+      await bench.retry(later, 2);
+      expect(bench.ids()).to.deep.equal([due, later, later]);
+      expect(await bench.stateOf(later)).to.include({ status: "pending", attempts: 2 });
+    });
+
+    it("goes by the log where the read model is behind", async () => {
+      const { webhook } = await given("behind");
+      const deliveryId = await bench.inLine(webhook);
+      await bench.deps.db("project").where({ id: webhook.projectId }).delete();
+      await bench.turn(webhook);
+      expect(bench.ids()).to.deep.equal([deliveryId]);
     });
   });
 
