@@ -25,6 +25,8 @@ import {
 const jobsMax = 2_000;
 /** Of all jobs as they are stored. */
 const specBytesMax = 4 * 1024 * 1024;
+/** With what its pipeline was given it fits into the 1 MiB that a store takes at once. */
+const jobBytesMax = 512 * 1024;
 const nameLengthMax = 255;
 
 /** Keywords that stood for `default` before there was one; others of `default` may name jobs. */
@@ -278,10 +280,14 @@ class Compilation {
   #mustBeStorable(jobs: readonly JobSpec[]): void {
     let bytes = 0;
     for (const job of jobs) {
-      bytes += Buffer.byteLength(JSON.stringify(job));
+      const own = Buffer.byteLength(JSON.stringify(job));
+      if (own > jobBytesMax)
+        this.#report([job.name], `The job takes more than ${jobBytesMax} bytes.`);
+      bytes += own;
       if (bytes <= specBytesMax) continue;
       failAt(this.read.mark, "", `The jobs take more than ${specBytesMax} bytes together.`);
     }
+    this.#stop();
   }
 }
 

@@ -14,6 +14,7 @@ import {
   type YAMLSeq,
 } from "yaml";
 
+import { isStorableText } from "../storable-text.ts";
 import { failAt, markEntry } from "./mark.ts";
 import {
   isList,
@@ -162,9 +163,16 @@ class Reader {
 
   #scalar(node: Scalar): Yaml {
     const { value } = node;
-    if (typeof value === "string" || typeof value === "boolean" || value === null) return value;
+    if (typeof value === "string") return this.#storable(node as ParsedNode, value);
+    if (typeof value === "boolean" || value === null) return value;
     if (typeof value === "number") return value;
     return String(node.source ?? value);
+  }
+
+  /** Escapes can write what no store takes. */
+  #storable(node: ParsedNode, text: string): string {
+    if (isStorableText(text)) return text;
+    return this.#fail(node, "The text contains a NUL character or half of a surrogate pair.");
   }
 
   #items(node: YAMLSeq, depth: number): readonly Yaml[] {
@@ -183,7 +191,7 @@ class Reader {
       if (!isScalar(key) || key.value === null || typeof key.value === "object") {
         this.#fail(node, "A key must be text.");
       }
-      const name = String((key as Scalar).value);
+      const name = this.#storable(key as ParsedNode, String((key as Scalar).value));
       const read = this.read(value as ParsedNode | null, depth + 1);
       if (name === "<<" && (key as Scalar).type === "PLAIN") {
         merged.push(...(isList(read) ? read : [read]));

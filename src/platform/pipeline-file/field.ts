@@ -59,7 +59,6 @@ function addLines(value: unknown, lines: string[], depth: number): string | unde
     return undefined;
   }
   if (typeof value !== "string") return "It must be text or a list of texts.";
-  if (value.includes("\0")) return "It contains a NUL character.";
   if (value.length > lineLengthMax) return `A line is longer than ${lineLengthMax} characters.`;
   if (lines.length >= linesMax) return `There are more than ${linesMax} lines.`;
   lines.push(value);

@@ -11,6 +11,7 @@ import { deterministicId } from "../../platform/deterministic-id.ts";
 import type { CompiledPipeline, PipelineFacts } from "../../platform/pipeline-file/compile.ts";
 import { type PipelineCompiler, pipelineCompiler } from "../../platform/pipeline-file/compiler.ts";
 import { PipelineFileError } from "../../platform/pipeline-file/value.ts";
+import { clipText, storableText } from "../../platform/storable-text.ts";
 import { findSettings } from "../../projections/instance/settings.ts";
 import { addressesOf } from "../../projections/project/address.ts";
 import type { ProjectRow } from "../../projections/project/project.ts";
@@ -126,7 +127,8 @@ async function compileFile(
     return { compiled, failureReason: null };
   } catch (error) {
     if (!(error instanceof PipelineFileError)) throw error;
-    return { compiled: undefined, failureReason: error.message.slice(0, reasonLengthMax) };
+    const failureReason = clipText(storableText(error.message), reasonLengthMax);
+    return { compiled: undefined, failureReason };
   }
 }
 

@@ -80,6 +80,16 @@ describe("a hostile pipeline file", () => {
     expect((await problems(`${template}\n${jobs}`))[0]).to.contain("4194304 bytes together");
   });
 
+  it("has no job that is too large to be stored", async () => {
+    const line = `.a: &a ${"x".repeat(60_000)}`;
+    const text = (lines: number) =>
+      `${line}\njob: {script: [${Array(lines).fill("*a").join(", ")}]}`;
+    expect(await problems(text(9))).to.deep.equal([
+      "2:1 job: The job takes more than 524288 bytes.",
+    ]);
+    expect(await problems(text(8))).to.deep.equal([]);
+  });
+
   it("does not compare paths with globs without end", () =>
     within(30_000, async () => {
       const paths = async () => Array.from({ length: 50_000 }, (_, n) => `dir/${n}/file.txt`);
