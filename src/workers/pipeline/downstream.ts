@@ -3,6 +3,7 @@ import { ObjectId } from "../../events/core/ids.ts";
 import { bySystem } from "../../events/core/system.ts";
 import type { JobSpec, JobTrigger } from "../../events/pipeline/job-spec.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
+import { Refusal } from "../../platform/refusal.ts";
 import { countStarted, findPipelineById } from "../../projections/pipeline/query.ts";
 import type { JobRow, PipelineRow } from "../../projections/pipeline/table.ts";
 import {
@@ -44,8 +45,9 @@ export async function startDownstream(
 ): Promise<Started | Refused> {
   const wanted = await wantedBy(deps, order);
   if ("why" in wanted) return wanted;
-  const started = await startPipeline(deps, wanted);
   const { project } = wanted;
+  const started = await startPipeline(deps, wanted).catch(lasting);
+  if (started instanceof Refusal) return refused(order, project, started.message);
   if ("none" in started) return refused(order, project, noPipelineReason[started.none]);
   if (started.jobs > 0) return { started };
   const child = `Pipeline #${started.localId}`;
@@ -57,6 +59,12 @@ export async function startDownstream(
   }
   const made = await findPipelineById(deps.db, started.pipelineId);
   return { started, why: `${child}: ${made?.failure_reason}` };
+}
+
+/** What a pipeline is given may be too large to be stored, for example. */
+function lasting(error: unknown): Refusal {
+  if (error instanceof Refusal && error.kind !== "unavailable") return error;
+  throw error;
 }
 
 /**

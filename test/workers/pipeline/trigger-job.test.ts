@@ -112,6 +112,29 @@ describe("a job that starts nothing", () => {
     }
   });
 
+  it("states what is too large to be handed on", async () => {
+    const variables = (name: string) =>
+      Array.from({ length: 8 }, (_, n) => ({ key: `${name}${n}`, value: "x".repeat(50_000) }));
+    const own = Object.fromEntries(variables("OWN").map(({ key, value }) => [key, value]));
+    const trigger = { include: "child.yml", forward: { pipeline_variables: true } };
+    const yaml = JSON.stringify({ a: { trigger, variables: own } });
+    const ci = await givenProject({ [file]: yaml, "child.yml": works });
+    const { pipeline_uuid: pipelineId } = await ci.start({ variables: variables("GIVEN") });
+    const { message, ...end } = await carriedOut(pipelineId);
+    expect(end).to.deep.equal({ status: "FAILED", child: null });
+    expect(message).to.contain("is over 1048576 bytes");
+  });
+
+  it("cuts what a mistake says between characters", async () => {
+    const include = "child.yml";
+    for (const name of ["x", "xy"]) {
+      const yaml = JSON.stringify({ [name + "😀".repeat(1_200)]: [] });
+      expect(await messageOf({ include }, { [include]: yaml }))
+        .to.contain("😀")
+        .and.not.contain("\ufffd");
+    }
+  });
+
   it("names the mistakes in the file of a child pipeline", async () => {
     const include = "child.yml";
     const wrong = await messageOf({ include }, { [include]: "x: []" });
