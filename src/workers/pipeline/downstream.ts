@@ -6,11 +6,8 @@ import { deterministicId } from "../../platform/deterministic-id.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { countStarted, findPipelineById } from "../../projections/pipeline/query.ts";
 import type { JobRow, PipelineRow } from "../../projections/pipeline/table.ts";
-import {
-  findProject,
-  findProjectById,
-  type ProjectRow,
-} from "../../projections/project/project.ts";
+import { findProjectById, type ProjectRow } from "../../projections/project/project.ts";
+import { findProjectByPath } from "../../projections/project/project-path.ts";
 import { findRef } from "../../projections/repository/git-ref.ts";
 import type { WorkerDeps } from "../core/deps.ts";
 import { artifactFile } from "./artifact-file.ts";
@@ -149,8 +146,7 @@ async function targetOf(
     return project ? { project, ref, isTag, commitId } : { why: "The project is gone." };
   }
   const expand = await expansionOf(run);
-  const [ownerAlias = "", alias = ""] = expand(name).split("/");
-  const project = await findProject(db, ownerAlias, alias);
+  const project = await findProjectByPath(db, expand(name));
   if (project === undefined) return { why: hidden };
   const ref = branch === null ? project.default_branch : expand(branch);
   // A tag is held against the rules for tags: it may have the name of a protected branch.

@@ -9,7 +9,7 @@ import { compareTrees } from "../../platform/git/tree-walk.ts";
 import type { PipelineFacts } from "../../platform/pipeline-file/compile.ts";
 import { fileBytesMax } from "../../platform/pipeline-file/document.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import { findProject } from "../../projections/project/project.ts";
+import { findProjectByPath } from "../../projections/project/project-path.ts";
 import { actingRole } from "../../projections/team/acting-role.ts";
 import type { WorkerDeps } from "../core/deps.ts";
 
@@ -71,8 +71,7 @@ async function readProjectFile(
   { userId }: PipelineOrigin,
   { project: name, at, path }: Readonly<{ project: string; at: string | null; path: string }>,
 ): Promise<string | undefined> {
-  const [ownerAlias = "", alias = ""] = name.split("/");
-  const project = await findProject(db, ownerAlias, alias);
+  const project = await findProjectByPath(db, name);
   if (project === undefined) return undefined;
   if ((await actingRole(db, project, userId)) === undefined) return undefined;
   const repository = await git.find(project.id);

@@ -102,6 +102,10 @@ describe("a job that starts nothing", () => {
   it("says the same of every private project as of one that does not exist", async () => {
     const missing = await start("bob/missing");
     expect(missing).to.contain("does not exist").and.contain("may not start");
+    const open = await givenProject({ [file]: works }, { private: false });
+    for (const path of ["$NONE", "x", "/", `${open.path}/more`, `/${open.path}`]) {
+      expect(await start(path), path).to.equal(missing);
+    }
     const theirs = await givenProject({ [file]: works }, { owner: bob, private: true });
     expect(await start(theirs.path)).to.equal(missing);
     expect(await start(theirs.path, "gone")).to.equal(missing);
