@@ -133,6 +133,12 @@ async function mustSupportStore({ store, close }: Platform): Promise<void> {
   }
 }
 
+/** Before anything is written: what is sealed with another key is lost to the right one. */
+async function mustHaveSecretKey({ db, config }: Platform): Promise<void> {
+  const [, , , { checkSecretKey }] = await modules.platform();
+  await checkSecretKey(db, config.secretKey);
+}
+
 /** A log of which only the beginning is there must not be worked on, nor written to. */
 async function mustHaveWholeLog({ db }: Platform): Promise<void> {
   const { areReactorsHeld, LogNotWhole } = await modules.hold();
@@ -147,6 +153,7 @@ async function mustHaveWholeLog({ db }: Platform): Promise<void> {
  * Runs roles in this process until closed.
  *
  * @throws UnsupportedServer
+ * @throws WrongSecretKey
  * @throws LogNotWhole when a restore was begun and has not ended
  */
 export async function startRoles(
@@ -161,6 +168,7 @@ export async function startRoles(
     platform.log.info("closed");
   };
   try {
+    await mustHaveSecretKey(platform);
     await mustHaveWholeLog(platform);
     if (names.includes("projections")) {
       const { startProjections } = await modules.projections();

@@ -4,7 +4,7 @@ import { exportEvents } from "../projections/audit/event-export.ts";
 import { sealedLine } from "../projections/audit/sealed-log.ts";
 import { keyLines } from "./keys-file.ts";
 import { writeLines } from "./lines.ts";
-import { withStores } from "./stores.ts";
+import { type Stores, withStores } from "./stores.ts";
 import { write } from "./write.ts";
 
 const exitUsage = 64;
@@ -42,14 +42,16 @@ async function exportLog(args: readonly string[]): Promise<number> {
   });
   const { sealed, keys } = values;
   if (sealed && keys) return wrongUsage();
-  return withStores("events", async ({ config, db, store, vault }) => {
+  const writeLog = async ({ config, db, store, vault }: Stores): Promise<number> => {
     async function* sealedLines(): AsyncGenerator<string> {
       for await (const event of store.readAll()) yield sealedLine(event);
     }
     if (keys) await writeLines(keyLines(db, config.secretKey));
     else await writeLines(sealed ? sealedLines() : exportEvents(store, vault.open));
     return 0;
-  });
+  };
+  // Works without the key, so that a log can be moved after SECRET_KEY was lost.
+  return withStores("events", writeLog, { opens: !sealed });
 }
 
 async function importLog(args: readonly string[]): Promise<number> {

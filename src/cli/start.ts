@@ -16,6 +16,7 @@ import { supervise } from "../embedded/supervisor.ts";
 import { forgetFirstPassword } from "../first-administrator.ts";
 import { preload, type RoleName, type RunningRoles, roleNames, startRoles } from "../main.ts";
 import { UnsupportedServer } from "../platform/event-store/event-store.ts";
+import { WrongSecretKey } from "../platform/key/vault.ts";
 import { LogNotWhole } from "../workers/core/reactor-hold.ts";
 import { type StopSignal, stopSignal } from "./stop-signal.ts";
 import { suppliedSettings } from "./supervised.ts";
@@ -67,8 +68,7 @@ async function runRoles(names: readonly RoleName[], supervised: boolean): Promis
   const config = requireStores(readSettings({ ...inheritedEnvironment(), ...supplied }));
   for (const text of await keepPrivate(config.dataDir)) write(process.stderr, `${text}\n`);
   const roles = await startRoles(config, names).catch((error: unknown) => {
-    const isExpected = error instanceof UnsupportedServer || error instanceof LogNotWhole;
-    throw isExpected ? new ConfigError(`${error.message}.`) : error;
+    throw isExpected(error) ? new ConfigError(`${error.message}.`) : error;
   });
   // In the session of its own that a supervisor gives it.
   if (supervised && names.every((name) => name === "workers")) workInBackground();
@@ -80,6 +80,11 @@ async function runRoles(names: readonly RoleName[], supervised: boolean): Promis
   await stop.stopped;
   await roles.close();
   return 0;
+}
+
+/** Refusals of a start, which one line explains. */
+function isExpected(error: unknown): error is Error {
+  return [UnsupportedServer, WrongSecretKey, LogNotWhole].some((kind) => error instanceof kind);
 }
 
 /** Beside the logs, because a password must not get into them. */

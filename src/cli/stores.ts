@@ -1,10 +1,10 @@
 import type { Knex } from "knex";
 import type { Logger } from "pino";
-import { type Config, readSettings } from "../config.ts";
+import { type Config, ConfigError, readSettings } from "../config.ts";
 import { configOfRunning } from "../embedded/service-file.ts";
 import type { EventStore } from "../platform/event-store/event-store.ts";
 import { openEventStore } from "../platform/event-store/eventstoredb.ts";
-import { openVault, type Vault } from "../platform/key/vault.ts";
+import { checkSecretKey, openVault, type Vault, WrongSecretKey } from "../platform/key/vault.ts";
 import { openLog } from "../platform/log.ts";
 import { openPostgres } from "../platform/postgres.ts";
 
@@ -16,12 +16,26 @@ export type Stores = Readonly<{
   vault: Vault;
 }>;
 
-/** Runs a command on the stores of the running service, or of the addresses in the environment. */
+/**
+ * Runs a command on the stores of the running service, or of the addresses in the environment.
+ *
+ * @throws ConfigError when SECRET_KEY is another one than theirs, unless the command does without
+ */
 export async function withStores<Result>(
   name: string,
   run: (stores: Stores) => Promise<Result>,
+  { opens = true }: Readonly<{ opens?: boolean }> = {},
 ): Promise<Result> {
-  return withStoresOf(await configOfRunning(readSettings()), name, run);
+  return withStoresOf(await configOfRunning(readSettings()), name, async (stores) => {
+    if (opens) await mustHaveSecretKey(stores);
+    return run(stores);
+  });
+}
+
+async function mustHaveSecretKey({ db, config }: Stores): Promise<void> {
+  await checkSecretKey(db, config.secretKey).catch((error: unknown) => {
+    throw error instanceof WrongSecretKey ? new ConfigError(`${error.message}.`) : error;
+  });
 }
 
 /** Runs a command on the stores of a configuration. */

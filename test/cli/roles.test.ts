@@ -73,6 +73,26 @@ describe("ledgerforge start with names of roles", function () {
     await eventually(() => isReady(second.url), readyMs);
   });
 
+  it("refuses every role and command under another SECRET_KEY, in one line", async () => {
+    const { url, child, exited } = await start("http", "projections");
+    await eventually(() => isReady(url), readyMs);
+    child.kill("SIGTERM");
+    await exited;
+    const other = { ...environment, SECRET_KEY: "another key than the stores were made with" };
+    const roles = ["http", "projections", "workers", "ssh"].map((name) => ["start", name]);
+    for (const args of [...roles, ["audit", "verify"], ["admin", "reset-password", "admin"]]) {
+      const program = runProgram(args, { ...other, PORT: String(await freePort()) });
+      programs.push(program);
+      await eventually(() => program.output().includes("SECRET_KEY is not the one"), 30_000);
+      expect((await program.exited)[0], args.join(" ")).to.equal(78);
+      const lines = program.output().trim().split("\n");
+      expect(lines.filter((line) => !line.startsWith("{"))).to.have.length(1);
+    }
+    const program = runProgram(["events", "export", "--sealed"], other);
+    expect((await program.exited)[0]).to.equal(0);
+    expect(program.output()).to.include('"type":"UserRegistered"');
+  });
+
   it("says which store cannot be reached, and ends", async () => {
     const nowhere = { DATABASE_URL: `postgres://nobody@127.0.0.1:${await freePort()}/none` };
     const program = runProgram(["start", "projections"], { ...environment, ...nowhere });

@@ -55,9 +55,12 @@ export function openVault(db: Knex, secretKey: string): Vault {
     return key;
   }
 
+  let isConfirmed = false;
+
   async function keyFor(subject: string): Promise<Buffer> {
     const existing = await keyOf(subject);
     if (existing !== undefined) return existing;
+    if (!isConfirmed) isConfirmed = await checkSecretKey(db, secretKey);
     const wrapped = encrypt(wrappingKey, randomBytes(keyBytes), subject);
     await db<WrappedKey>("vault_key").insert({ subject, wrapped }).onConflict("subject").ignore();
     // Another process may have been first: the stored key is the one that counts.
@@ -103,6 +106,34 @@ export async function noteGone(db: Knex, subjects: readonly string[]): Promise<v
 
 async function hadFormerKey(db: Knex, subject: string): Promise<boolean> {
   return (await db("vault_key_gone").where({ subject }).first("subject")) !== undefined;
+}
+
+/** SECRET_KEY is not the one that wraps the keys of the vault. */
+export class WrongSecretKey extends Error {
+  override readonly name = "WrongSecretKey";
+}
+
+/** Enough to find one of the right SECRET_KEY where single keys were damaged. */
+const checkedKeysMax = 20;
+
+/**
+ * Another SECRET_KEY opens nothing that was sealed, does not find the e-mail addresses that are taken, and would wrap
+ * new keys which the right one cannot open.
+ *
+ * @returns whether a stored key confirms it; an empty vault does not
+ * @throws WrongSecretKey
+ */
+export async function checkSecretKey(db: Knex, secretKey: string): Promise<boolean> {
+  const keys = await db<WrappedKey>("vault_key")
+    .orderBy("subject")
+    .limit(checkedKeysMax)
+    .select("subject", "wrapped");
+  if (keys.length === 0) return false;
+  if (keys.some(wrappingCheck(secretKey))) return true;
+  throw new WrongSecretKey(
+    "SECRET_KEY is not the one of this instance: it opens none of the keys in the database. Start with the " +
+      "one that the instance was set up with (embedded: DATA_DIR/secret-key)",
+  );
 }
 
 /** @returns whether a key of the vault is intact, and wrapped by this SECRET_KEY */

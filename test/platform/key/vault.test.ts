@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { expect } from "chai";
 
 import { Sealed } from "../../../src/events/core/sealed.ts";
-import { openVault } from "../../../src/platform/key/vault.ts";
+import { openVault, WrongSecretKey } from "../../../src/platform/key/vault.ts";
 import { testDatabase } from "../../support/database.ts";
 import { eventually } from "../../support/eventually.ts";
 
@@ -68,6 +68,13 @@ describe("the vault", () => {
     const after = await vault.seal(gone, "a request that was under way");
     expect(await vault.open(before)).to.equal(null);
     expect(await vault.open(after)).to.equal("a request that was under way");
+  });
+
+  it("makes no key with a SECRET_KEY that opens none of those that are there", async () => {
+    const wrong = openVault(db, "another key of the test suite");
+    const fresh = `user-${randomUUID()}`;
+    await expect(wrong.seal(fresh, "x")).to.be.rejectedWith(WrongSecretKey);
+    expect(await db("vault_key").where({ subject: fresh })).to.deep.equal([]);
   });
 
   it("refuses text that was altered or moved to another subject", async () => {
