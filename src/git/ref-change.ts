@@ -82,8 +82,8 @@ const busyRetriesMax = 2;
  * was carried out before is answered again.
  *
  * @throws Refusal 403 `branch.protected`, `tag.protected`; 409 `branch.moved`, `tag.moved`;
- *   422 `branch.exists`, `tag.exists`, `ref.name_conflict`, and for deleting a default or protected
- *   branch; 503 `git.busy` when a lock was not given back, and after all retries
+ *   404 `commit.gone`; 422 `branch.exists`, `tag.exists`, `ref.name_conflict`, and for deleting a default or
+ *   protected branch; 503 `git.busy` when a lock was not given back, and after all retries
  */
 export async function changeRefs(deps: RefChangeDeps, order: RefOrder): Promise<RefsChanged> {
   const { project, retries = false } = order;
@@ -107,7 +107,7 @@ export async function changeRefs(deps: RefChangeDeps, order: RefOrder): Promise<
     }
     const why = await whyNot(repository, tried.lost);
     const mayPass = retries
-      ? why.code !== nameConflict
+      ? !finalCodes.has(why.code)
       : why.code === busyCode && attempt < busyRetriesMax;
     if (!mayPass) throw why;
     if (performance.now() > until) throw busy();
@@ -273,13 +273,20 @@ async function whyNot(repository: Repository, lost: readonly RefUpdate[]): Promi
     const other = before === null ? await refInTheWay(repository, ref) : undefined;
     if (other !== undefined) {
       const message = `${nameOf(ref)} cannot be beside ${nameOf(other)}: one would be inside the other.`;
-      return new Refusal("unprocessable", nameConflict, message);
+      return new Refusal("unprocessable", "ref.name_conflict", message);
     }
+  }
+  for (const { after } of lost) {
+    // What this process read before may have been collected since.
+    if (after === null || (await repository.holds(after))) continue;
+    const message = `The repository no longer has the commit ${after}.`;
+    return new Refusal("not_found", "commit.gone", message);
   }
   return busy();
 }
 
-const nameConflict = "ref.name_conflict";
+/** No later attempt ends differently. */
+const finalCodes: ReadonlySet<string> = new Set(["ref.name_conflict", "commit.gone"]);
 const busyCode = "git.busy";
 
 function busy(): Refusal {

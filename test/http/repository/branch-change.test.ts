@@ -67,6 +67,20 @@ describe("POST …/branch", () => {
     }
   });
 
+  it("answers 404 for a commit that was read before and has been collected since", async () => {
+    await create("work");
+    const actions = [{ action: "CREATE", path: "w.txt", content: "w" }];
+    const { body } = await world.post(people.bob, "/commit", {
+      ...{ branch: "work", message: "w", actions },
+    });
+    await remove("work");
+    await git(world.gitDir, "--git-dir=.", "reflog", "expire", "--expire=now", "--all");
+    await git(world.gitDir, "--git-dir=.", "gc", "--quiet", "--prune=now");
+    const answer = await create("work", body["hash"]);
+    expect(answer.body).to.include({ status: 404, code: "commit.gone" });
+    expect((await world.refs()).has("refs/heads/work")).to.equal(false);
+  });
+
   it("answers 422 for a name that is taken, or inside or around one that is", async () => {
     await create("a/b");
     expect((await create("a/b")).body).to.include({ status: 422, code: "branch.exists" });
