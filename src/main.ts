@@ -1,6 +1,8 @@
+import { setTimeout as delay } from "node:timers/promises";
+
 import type { Config } from "./config.ts";
 import type { Administrator } from "./first-administrator.ts";
-import { UnsupportedServer } from "./platform/event-store/event-store.ts";
+import { StoreUnavailable, UnsupportedServer } from "./platform/event-store/event-store.ts";
 import { openLog } from "./platform/log.ts";
 
 /** What can be started apart from each other, any number of times. */
@@ -31,6 +33,7 @@ const modules = {
   work: () => Promise.all([import("./platform/queue/queue.ts"), import("./platform/blob/open.ts")]),
   http: () => Promise.all([import("./first-administrator.ts"), import("./http/role.ts")]),
   hold: () => import("./workers/core/reactor-hold.ts"),
+  keys: () => import("./projections/audit/lost-keys.ts"),
   reading: () => import("./projections/core/caught-up.ts"),
   projections: () => import("./projections/role.ts"),
   workers: () => import("./workers/role.ts"),
@@ -133,11 +136,22 @@ async function mustSupportStore({ store, close }: Platform): Promise<void> {
   }
 }
 
-/** Before anything is written: what is sealed with another key is lost to the right one. */
-async function mustHaveSecretKey({ db, config }: Platform): Promise<void> {
+/** Before anything is written: what is sealed with other keys is lost to the right ones. */
+async function mustHaveRightKeys({ db, store, config }: Platform): Promise<void> {
   const [, , , { checkSecretKey }] = await modules.platform();
-  await checkSecretKey(db, config.secretKey);
+  if (await checkSecretKey(db, config.secretKey)) return;
+  const { mustHaveKeys } = await modules.keys();
+  for (;;) {
+    try {
+      return await mustHaveKeys({ db, store });
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable)) throw error;
+      await delay(storeRetryMs);
+    }
+  }
 }
+
+const storeRetryMs = 1_000;
 
 /** A log of which only the beginning is there must not be worked on, nor written to. */
 async function mustHaveWholeLog({ db }: Platform): Promise<void> {
@@ -153,7 +167,7 @@ async function mustHaveWholeLog({ db }: Platform): Promise<void> {
  * Runs roles in this process until closed.
  *
  * @throws UnsupportedServer
- * @throws WrongSecretKey
+ * @throws WrongSecretKey, KeysLost
  * @throws LogNotWhole when a restore was begun and has not ended
  */
 export async function startRoles(
@@ -168,8 +182,8 @@ export async function startRoles(
     platform.log.info("closed");
   };
   try {
-    await mustHaveSecretKey(platform);
     await mustHaveWholeLog(platform);
+    await mustHaveRightKeys(platform);
     if (names.includes("projections")) {
       const { startProjections } = await modules.projections();
       running.push(await startProjections(platform));

@@ -10,6 +10,7 @@ import { openBlobs } from "../platform/blob/open.ts";
 import { openGit } from "../platform/git/repositories.ts";
 import { allProjections } from "../projections/all.ts";
 import { checkChain } from "../projections/audit/chain-check.ts";
+import { findLostKeys } from "../projections/audit/lost-keys.ts";
 import { rebuild } from "../projections/core/rebuild.ts";
 import { projectionStatuses } from "../projections/status.ts";
 import { listSetAside } from "../workers/core/set-aside.ts";
@@ -73,6 +74,7 @@ async function examine(stores: Stores, options: Options): Promise<number> {
     }
     for await (const finding of examineBlobs({ db, blobs }, options)) report(finding);
     for await (const finding of examineLog(stores, options)) report(finding);
+    for await (const finding of examineKeys(stores, options)) report(finding);
     for await (const finding of examineDeliveries(stores, options)) report(finding);
   } finally {
     clear();
@@ -82,6 +84,23 @@ async function examine(stores: Stores, options: Options): Promise<number> {
   const repaired = found === left ? "" : `, ${found - left} of them repaired`;
   write(process.stdout, found === 0 ? "Everything fits.\n" : `${found} found${repaired}.\n`);
   return left === 0 ? 0 : exitFound;
+}
+
+/** Subjects with sealed texts in the log that no key opens. */
+async function* examineKeys(
+  stores: Stores,
+  { signal, onProgress: progress }: Options,
+): AsyncGenerator<Finding> {
+  progress?.("the keys of the log");
+  const { keyless, replaced } = await findLostKeys(stores, signal);
+  const hint = "see ledgerforge events note-lost-keys";
+  for (const subject of keyless) {
+    yield { subject, problem: `its key is lost; ${hint}`, repaired: false };
+  }
+  for (const subject of replaced) {
+    const problem = `what was sealed for it was altered, or its former key is lost; ${hint}`;
+    yield { subject, problem, repaired: false };
+  }
 }
 
 /** Deliveries of webhooks that nothing will send, and lines in which nothing moves. */

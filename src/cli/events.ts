@@ -12,6 +12,7 @@ const exitUsage = 64;
 const usage = `Usage: ledgerforge events export [--sealed] > events.jsonl
        ledgerforge events export --keys > keys.jsonl
        ledgerforge events import events.jsonl [--keys keys.jsonl] [--head head.json]
+       ledgerforge events note-lost-keys
 `;
 
 /**
@@ -24,6 +25,10 @@ export async function run(args: readonly string[]): Promise<number> {
   const [action, ...rest] = args;
   if (action === "export") return exportLog(rest);
   if (action === "import") return importLog(rest);
+  if (action === "note-lost-keys" && rest.length === 0) {
+    const { runNoteLostKeys } = await import("./lost-keys.ts");
+    return runNoteLostKeys();
+  }
   return wrongUsage();
 }
 

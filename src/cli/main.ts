@@ -42,7 +42,7 @@ const commands: Readonly<Record<string, readonly [string, () => Promise<Command>
     () => import("./scan.ts"),
   ],
   events: [
-    "export [--sealed | --keys] | import file [--keys file] [--head file]   the log as JSON lines, and into an empty instance",
+    "export [--sealed | --keys] | import file [--keys file] [--head file] | note-lost-keys   the log as JSON lines",
     () => import("./events.ts"),
   ],
   backup: [

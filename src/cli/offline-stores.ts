@@ -4,14 +4,14 @@ import { inheritedEnvironment, readSettings, requireStores } from "../config.ts"
 import { configOfRunning } from "../embedded/service-file.ts";
 import { supervise } from "../embedded/supervisor.ts";
 import { migrate } from "../platform/migrate.ts";
-import { type Stores, withStoresOf } from "./stores.ts";
+import { mustHaveSecretKey, type Stores, withStoresOf } from "./stores.ts";
 import { write } from "./write.ts";
 
 /**
  * Runs a command on stores that no role of the service works on: those of the addresses in the environment,
  * or the embedded ones, which are started for it and ended afterwards.
  *
- * @throws ConfigError when the service runs on the data directory
+ * @throws ConfigError when the service runs on the data directory, or SECRET_KEY is another one than that of the stores
  */
 export async function withOfflineStores<Result>(
   name: string,
@@ -21,6 +21,7 @@ export async function withOfflineStores<Result>(
   const settings = readSettings();
   const prepared = async (stores: Stores): Promise<Result> => {
     await migrate(stores.db);
+    await mustHaveSecretKey(stores);
     return run(stores);
   };
   if (settings.databaseUrl !== undefined && settings.eventStoreUrl !== undefined) {

@@ -17,6 +17,7 @@ import { forgetFirstPassword } from "../first-administrator.ts";
 import { preload, type RoleName, type RunningRoles, roleNames, startRoles } from "../main.ts";
 import { UnsupportedServer } from "../platform/event-store/event-store.ts";
 import { WrongSecretKey } from "../platform/key/vault.ts";
+import { KeysLost } from "../projections/audit/lost-keys.ts";
 import { LogNotWhole } from "../workers/core/reactor-hold.ts";
 import { type StopSignal, stopSignal } from "./stop-signal.ts";
 import { suppliedSettings } from "./supervised.ts";
@@ -84,7 +85,9 @@ async function runRoles(names: readonly RoleName[], supervised: boolean): Promis
 
 /** Refusals of a start, which one line explains. */
 function isExpected(error: unknown): error is Error {
-  return [UnsupportedServer, WrongSecretKey, LogNotWhole].some((kind) => error instanceof kind);
+  return [UnsupportedServer, WrongSecretKey, KeysLost, LogNotWhole].some(
+    (kind) => error instanceof kind,
+  );
 }
 
 /** Beside the logs, because a password must not get into them. */

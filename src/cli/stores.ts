@@ -32,7 +32,8 @@ export async function withStores<Result>(
   });
 }
 
-async function mustHaveSecretKey({ db, config }: Stores): Promise<void> {
+/** @throws ConfigError */
+export async function mustHaveSecretKey({ db, config }: Stores): Promise<void> {
   await checkSecretKey(db, config.secretKey).catch((error: unknown) => {
     throw error instanceof WrongSecretKey ? new ConfigError(`${error.message}.`) : error;
   });

@@ -2,11 +2,13 @@ import { createHash } from "node:crypto";
 import { chmod, rename, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { expect } from "chai";
+import { userSubject } from "../../src/events/user/user.ts";
 import { blobPath } from "../../src/platform/blob/store.ts";
+import { noteGone, openVault } from "../../src/platform/key/vault.ts";
 import { currentRun } from "../../src/platform/postgres-run.ts";
 import type { WorkerDeps } from "../../src/workers/core/deps.ts";
 import { saveReactorPositions } from "../../src/workers/core/reactor-checkpoint.ts";
-import { startTestApp } from "../support/app.ts";
+import { secretKey, startTestApp } from "../support/app.ts";
 import { basicAuth } from "../support/basic-auth.ts";
 import { runCli } from "../support/cli.ts";
 import { commit, git, temporaryDirectory, unpackObjects, workingCopy } from "../support/git.ts";
@@ -130,5 +132,21 @@ describe("ledgerforge doctor", function () {
       .to.contain("its line has stood still since")
       .and.contain("1 deliveries wait");
     await db("webhook_outbox").delete();
+  });
+
+  it("names whose key is lost, and whose texts another key sealed, until that is noted", async () => {
+    const { db } = app.deps;
+    const { id } = await db("app_user").where({ alias: "anna" }).first("id");
+    const subject = userSubject(id);
+    const key = await db("public.vault_key").where({ subject }).first();
+    await db("public.vault_key").where({ subject }).delete();
+    const problems = async () => (await doctor()).lines.filter((line) => line.startsWith("user-"));
+    expect(await problems()).to.match(/^user-\S+: its key is lost; see ledgerforge events/);
+    await openVault(db, secretKey).seal(subject, "sealed by a new key");
+    expect(await problems()).to.match(/^user-\S+: what was sealed for it was altered, or its/);
+    await noteGone(db, [subject]);
+    expect(await problems()).to.deep.equal([]);
+    await db("public.vault_key").where({ subject }).update(key);
+    await db("public.vault_key_gone").delete();
   });
 });

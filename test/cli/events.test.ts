@@ -35,7 +35,11 @@ const environmentOf = (on: Beside): Record<string, string> => ({
 });
 
 async function run(on: Beside, ...args: readonly string[]) {
-  const running = runProgram(args, environmentOf(on));
+  return runWith(environmentOf(on), args);
+}
+
+async function runWith(environment: Record<string, string>, args: readonly string[]) {
+  const running = runProgram(args, environment);
   const [code] = await running.exited;
   return { code, output: running.output() };
 }
@@ -242,5 +246,33 @@ describe("a log that moves to other stores", function () {
     const late = await run(other, "events", "import", file, "--keys", keysFile);
     expect(late.code, late.output).to.equal(65);
     expect(late.output).to.include(`another key of ${userSubject(anna.id)}`);
+  });
+
+  it("is not worked on with a database that has none of its keys, until that is accepted", async () => {
+    const [former, lost, events] = [
+      ...(await Promise.all([testDatabase(), testDatabase()])),
+      await testEventStore(),
+    ];
+    const before: Beside = { databaseUrl: former.url, eventStoreUrl: events.url };
+    expect((await run(before, "events", "import", file, "--keys", keysFile)).code).to.equal(0);
+    const wrongKey = { ...environmentOf(before), SECRET_KEY: "another key than that of the suite" };
+    const gone = await former.db("vault_key_gone");
+    const wrong = await runWith(wrongKey, ["events", "note-lost-keys"]);
+    expect(wrong.code, wrong.output).to.equal(78);
+    expect(await former.db("vault_key_gone")).to.deep.equal(gone);
+
+    const on: Beside = { databaseUrl: lost.url, eventStoreUrl: events.url };
+    const started = await run(on, "start", "projections");
+    expect(started.code, started.output).to.equal(78);
+    expect(started.output).to.match(/^The database has none of the keys of this log\..*\n$/);
+
+    const noted = await run(on, "events", "note-lost-keys");
+    expect(noted.code, noted.output).to.equal(0);
+    expect(noted.output).to.match(/^Keys of [1-9]\d* people, projects and others are lost/);
+    const { id } = await app.deps.db("app_user").where({ alias: "anna" }).first("id");
+    await openVault(lost.db, secretKey).seal(userSubject(id), "sealed since");
+    const rebuilt = await run(on, "rebuild");
+    expect(rebuilt.code, rebuilt.output).to.equal(0);
+    expect((await run(on, "events", "note-lost-keys")).output).to.equal("No keys are lost.\n");
   });
 });

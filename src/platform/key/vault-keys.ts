@@ -46,15 +46,37 @@ export async function putVaultKeys(db: Knex, keys: AsyncIterable<WrappedKey>): P
   }
 }
 
-/** Notes which of the subjects have no key. @returns them */
-export async function noteKeyless(
+/** Which of the subjects have no key. */
+export async function keylessOf(
   db: Knex,
   subjects: ReadonlySet<string>,
 ): Promise<readonly string[]> {
   const keyless = new Set(subjects);
   for await (const { subject } of vaultKeys(db)) keyless.delete(subject);
-  await noteGone(db, [...keyless]);
   return [...keyless];
+}
+
+/** Notes which of the subjects have no key. @returns them */
+export async function noteKeyless(
+  db: Knex,
+  subjects: ReadonlySet<string>,
+): Promise<readonly string[]> {
+  const keyless = await keylessOf(db, subjects);
+  await noteGone(db, keyless);
+  return keyless;
+}
+
+/** Subjects of which it is known that a key of theirs is gone. */
+export async function goneSubjects(db: Knex): Promise<ReadonlySet<string>> {
+  return new Set(await db("vault_key_gone").pluck<string[]>("subject"));
+}
+
+/** Whether the vault has a key, or a note of one that is gone. */
+export async function hasHadKeys(db: Knex): Promise<boolean> {
+  const found = await Promise.all(
+    ["vault_key", "vault_key_gone"].map((table) => db(table).first("subject")),
+  );
+  return found.some((row) => row !== undefined);
 }
 
 async function* inParts(keys: AsyncIterable<WrappedKey>): AsyncGenerator<readonly WrappedKey[]> {

@@ -22,7 +22,9 @@ export type Vault = Readonly<{
   seal: (subject: string, plaintext: string) => Promise<Sealed>;
   /**
    * The plaintext; null when the key that sealed it is gone: the subject has been forgotten, or the log was moved
-   * without its keys. Throws when the text was altered.
+   * without its keys.
+   *
+   * @throws NotOpened when the text was altered, or sealed by a key that was lost without a note of it
    */
   open: (sealed: Sealed) => Promise<string | null>;
   /** Deletes the subject's key. What was sealed under it stays in place, unreadable. */
@@ -82,7 +84,10 @@ export function openVault(db: Knex, secretKey: string): Vault {
         return decrypt(key, Buffer.from(box, "base64url"), subject).toString("utf8");
       } catch (error) {
         if (await hadFormerKey(db, subject)) return null;
-        throw error;
+        throw new NotOpened(
+          `What is sealed for ${subject} was altered, or the key that sealed it was lost`,
+          { cause: error },
+        );
       }
     },
     async forget(subject) {
@@ -106,6 +111,11 @@ export async function noteGone(db: Knex, subjects: readonly string[]): Promise<v
 
 async function hadFormerKey(db: Knex, subject: string): Promise<boolean> {
   return (await db("vault_key_gone").where({ subject }).first("subject")) !== undefined;
+}
+
+/** A sealed text that the key of its subject does not open. */
+export class NotOpened extends Error {
+  override readonly name = "NotOpened";
 }
 
 /** SECRET_KEY is not the one that wraps the keys of the vault. */

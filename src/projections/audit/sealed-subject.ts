@@ -11,8 +11,7 @@ export class SealedSubjects {
   readonly #forgotten = new Set<string>();
 
   add(event: Recorded): void {
-    this.#find(event.data);
-    this.#find(event.metadata);
+    for (const text of sealedTextsOf(event)) this.sealed.add(partsOfSealed(text).subject);
     const forgotten = forgottenBy(event);
     if (forgotten !== undefined) this.#forgotten.add(forgotten);
   }
@@ -21,14 +20,20 @@ export class SealedSubjects {
   isKept(subject: string): boolean {
     return this.sealed.has(subject) && !this.#forgotten.has(subject);
   }
+}
 
-  #find(value: unknown): void {
-    if (typeof value === "string") {
-      const { success, data } = Sealed.safeParse(value);
-      if (success) this.sealed.add(partsOfSealed(data).subject);
-    } else if (value !== null && typeof value === "object") {
-      for (const part of Object.values(value)) this.#find(part);
-    }
+/** All that an event has sealed, its envelope included. */
+export function* sealedTextsOf({ data, metadata }: Recorded): Generator<Sealed> {
+  yield* sealedIn(data);
+  yield* sealedIn(metadata);
+}
+
+function* sealedIn(value: unknown): Generator<Sealed> {
+  if (typeof value === "string") {
+    const { success, data } = Sealed.safeParse(value);
+    if (success) yield data;
+  } else if (value !== null && typeof value === "object") {
+    for (const part of Object.values(value)) yield* sealedIn(part);
   }
 }
 

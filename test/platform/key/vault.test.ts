@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { expect } from "chai";
 
 import { Sealed } from "../../../src/events/core/sealed.ts";
-import { openVault, WrongSecretKey } from "../../../src/platform/key/vault.ts";
+import { NotOpened, openVault, WrongSecretKey } from "../../../src/platform/key/vault.ts";
 import { testDatabase } from "../../support/database.ts";
 import { eventually } from "../../support/eventually.ts";
 
@@ -83,7 +83,7 @@ describe("the vault", () => {
     await vault.seal(other, "so that there is a key");
     const sealed = await vault.seal(subject, "private");
     const moved = Sealed.parse(sealed.replace(subject, other));
-    await expect(vault.open(moved)).to.be.rejected;
+    await expect(vault.open(moved)).to.be.rejectedWith(NotOpened);
     const [, , box = ""] = sealed.split(".");
     const bytes = Buffer.from(box, "base64url");
     // A last letter may hold bits that mean nothing, so that another one reads the same.
@@ -91,7 +91,7 @@ describe("the vault", () => {
       const altered = Buffer.from(bytes);
       altered[at]! ^= 1;
       const text = sealed.replace(box, altered.toString("base64url"));
-      await expect(vault.open(Sealed.parse(text)), `byte ${at}`).to.be.rejected;
+      await expect(vault.open(Sealed.parse(text)), `byte ${at}`).to.be.rejectedWith(NotOpened);
     }
   });
 

@@ -1,0 +1,75 @@
+import type { Knex } from "knex";
+
+import { partsOfSealed } from "../../events/core/sealed.ts";
+import type { EventStore } from "../../platform/event-store/event-store.ts";
+import { NotOpened, noteGone, type Vault } from "../../platform/key/vault.ts";
+import { goneSubjects, hasHadKeys, keylessOf } from "../../platform/key/vault-keys.ts";
+import { SealedSubjects, sealedTextsOf } from "./sealed-subject.ts";
+
+type Stores = Readonly<{ db: Knex; store: EventStore; vault: Vault }>;
+
+/** The log has sealed texts, and the database neither a key nor a note that keys are gone. */
+export class KeysLost extends Error {
+  override readonly name = "KeysLost";
+}
+
+/**
+ * A database that was lost, or whose address is wrong, has no keys. New keys for the same people would open nothing that
+ * was sealed before, and the former ones, once they are back, nothing that was sealed since.
+ *
+ * @throws KeysLost
+ */
+export async function mustHaveKeys({ db, store }: Pick<Stores, "db" | "store">): Promise<void> {
+  if (await hasHadKeys(db)) return;
+  if (!(await isAnythingSealed(store))) return;
+  // A key is stored before the first event that it sealed: another process may have made both meanwhile.
+  if (await hasHadKeys(db)) return;
+  throw new KeysLost(
+    "The database has none of the keys of this log. Connect the database that belongs to it, or restore that " +
+      "from a backup. If it is lost, run `ledgerforge events note-lost-keys`: e-mail addresses, passwords and " +
+      "secrets in the log then read as forgotten",
+  );
+}
+
+async function isAnythingSealed(store: EventStore): Promise<boolean> {
+  for await (const event of store.readAll()) {
+    for (const _ of sealedTextsOf(event)) return true;
+  }
+  return false;
+}
+
+/** Subjects with sealed texts in the log that no key opens, and that were neither forgotten nor noted as gone. */
+export type LostKeys = Readonly<{
+  /** They have no key. */
+  keyless: readonly string[];
+  /** They have another key than the one that sealed, or the text was altered. */
+  replaced: readonly string[];
+}>;
+
+export async function findLostKeys(stores: Stores, signal: AbortSignal): Promise<LostKeys> {
+  const { db, store, vault } = stores;
+  const subjects = new SealedSubjects();
+  const replaced = new Set<string>();
+  for await (const event of store.readAll()) {
+    signal.throwIfAborted();
+    subjects.add(event);
+    for (const text of sealedTextsOf(event)) {
+      const { subject } = partsOfSealed(text);
+      if (replaced.has(subject)) continue;
+      await vault.open(text).catch((error: unknown) => {
+        if (!(error instanceof NotOpened)) throw error;
+        replaced.add(subject);
+      });
+    }
+  }
+  const gone = await goneSubjects(db);
+  const keyless = (await keylessOf(db, subjects.sealed)).filter(
+    (subject) => !gone.has(subject) && subjects.isKept(subject),
+  );
+  return { keyless, replaced: [...replaced] };
+}
+
+/** Makes their texts in the log read as forgotten. */
+export async function noteLostKeys(db: Knex, { keyless, replaced }: LostKeys): Promise<void> {
+  await noteGone(db, [...keyless, ...replaced]);
+}

@@ -1,0 +1,60 @@
+import { randomUUID } from "node:crypto";
+import { expect } from "chai";
+import { userSubject } from "../../../src/events/user/user.ts";
+import { openVault } from "../../../src/platform/key/vault.ts";
+import {
+  findLostKeys,
+  KeysLost,
+  mustHaveKeys,
+  noteLostKeys,
+} from "../../../src/projections/audit/lost-keys.ts";
+import { testDatabase } from "../../support/database.ts";
+import { testEventStore } from "../../support/event-store.ts";
+import { append } from "../../support/parcel.ts";
+
+const { db } = await testDatabase();
+const { store } = await testEventStore();
+const newVault = () => openVault(db, "a secret key of more than enough characters");
+const [kept, keyless, replaced, forgotten] = Array.from({ length: 4 }, randomUUID);
+const subjects = [kept, keyless, replaced, forgotten].map((id) => userSubject(String(id)));
+const [, ofKeyless = "", ofReplaced = "", ofForgotten = ""] = subjects;
+
+const dropKeys = (...names: readonly string[]) =>
+  db("vault_key").whereIn("subject", names).delete();
+const find = () => findLostKeys({ db, store, vault: newVault() }, new AbortController().signal);
+
+describe("keys that are lost", () => {
+  it("are none while the log has nothing sealed", async () => {
+    await append(store, "parcel-1", { type: "ParcelPosted", data: { note: "not sealed" } });
+    await mustHaveKeys({ db, store });
+  });
+
+  it("keep a database without keys from a log with sealed texts", async () => {
+    for (const subject of subjects) {
+      const data = { nested: [{ email: await newVault().seal(subject, "anna@example.org") }] };
+      await append(store, `${subject}`, { type: "UserRegistered", data });
+    }
+    await mustHaveKeys({ db, store });
+    const keys = await db("vault_key").select("subject", "wrapped");
+    await db("vault_key").delete();
+    await expect(mustHaveKeys({ db, store })).to.be.rejectedWith(KeysLost);
+    await db("vault_key").insert(keys);
+    await mustHaveKeys({ db, store });
+    expect(await find()).to.deep.equal({ keyless: [], replaced: [] });
+  });
+
+  it("are those without a key and those with another, not of people who were forgotten", async () => {
+    await append(store, ofForgotten, { type: "UserForgotten", data: {} });
+    await dropKeys(ofKeyless, ofReplaced, ofForgotten);
+    // Another process, which has no key in memory.
+    await newVault().seal(ofReplaced, "sealed by a new key");
+    expect(await find()).to.deep.equal({ keyless: [ofKeyless], replaced: [ofReplaced] });
+  });
+
+  it("read as forgotten once they are noted", async () => {
+    await noteLostKeys(db, await find());
+    expect(await find()).to.deep.equal({ keyless: [], replaced: [] });
+    await db("vault_key").delete();
+    await mustHaveKeys({ db, store });
+  });
+});
