@@ -38,7 +38,8 @@ export async function runVerify(args: readonly string[]): Promise<number> {
 }
 
 const rebuiltSince =
-  "The read models agree with the log as it is now, so they do not show where it was changed.";
+  "The read models agree with the log as it is now, so they do not show where it differs: they were built again " +
+  "after a change, or the head is of a log that parted from this one. A head that was kept earlier narrows it down.";
 
 /** Undefined for a head that this instance did not sign: it proves nothing. */
 async function isHeadOfLog(kept: KeptHead, signal: AbortSignal): Promise<boolean | undefined> {

@@ -26,8 +26,11 @@ export type KeptHead = Readonly<{
  * @throws ConfigError
  */
 export async function readHead(file: string): Promise<KeptHead> {
+  const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
+    throw new ConfigError(`${file} cannot be read (${error.code}).`);
+  });
   try {
-    const head = HeadFile.parse(JSON.parse(await readFile(file, "utf8")));
+    const head = HeadFile.parse(JSON.parse(text));
     return {
       size: BigInt(head.size),
       root: Buffer.from(head.rootHash, "base64"),

@@ -100,6 +100,17 @@ describe("the proofs of the log", () => {
       1,
       "The head was not signed by this instance, or was changed since.\n",
     ]);
+    await writeFile(file, JSON.stringify(kept).slice(0, -9));
+    const cut = await runCli(app, "audit", "verify", "--head", file);
+    expect([cut.code, cut.out]).to.deep.equal([
+      78,
+      `${file} does not hold an answer of /log/head.\n`,
+    ]);
+    const absent = await runCli(app, "audit", "verify", "--head", `${file}.none`);
+    expect([absent.code, absent.out]).to.deep.equal([
+      78,
+      `${file}.none cannot be read (ENOENT).\n`,
+    ]);
   });
 
   it("names the place where the log is not what a head was signed for, if the chain shows it", async () => {
@@ -116,7 +127,8 @@ describe("the proofs of the log", () => {
     expect(same.code, same.out).to.equal(1);
     expect(same.out)
       .to.include("is not what the head of 2026-01-02T03:04:05.000Z was signed for")
-      .and.to.include("they do not show where");
+      .and.to.include("they do not show where it differs")
+      .and.to.include("a log that parted from this one");
 
     const entry = await app.deps.db("audit_entry").where({ type: "ProjectCreated" }).first();
     const changed = app.deps.db("audit_entry").where({ position: entry.position });
