@@ -34,6 +34,7 @@ export async function pull(deps: WorkerDeps, subject: PullSubject): Promise<read
   const here = await repository.refs();
   const there = await remote.refs();
   if (same(here, there.refs)) return [];
+  if (there.refs.size === 0) throw sourceIsEmpty();
   const fetched = await remote.fetch();
   signal.throwIfAborted();
 
@@ -42,6 +43,12 @@ export async function pull(deps: WorkerDeps, subject: PullSubject): Promise<read
   signal.throwIfAborted();
   if (allowed.length > 0) await carryOut(deps, subject, allowed);
   return refused;
+}
+
+/** A server in trouble may answer that there is nothing, and all branches would go. */
+function sourceIsEmpty(): RemoteFailure {
+  const message = "The other repository has no branches or tags: those of the project stay.";
+  return new RemoteFailure("mirror.source_empty", message);
 }
 
 function same(one: Refs, other: Refs): boolean {

@@ -74,6 +74,24 @@ async function recordedRefs(projectId: string) {
 const dueIds = async (now: Date) =>
   (await dueMirrors(deps.db, settings, now)).map(({ project_id }) => project_id);
 
+describe("a PULL mirror whose source answers that there is nothing", () => {
+  it("keeps its branches, and says why", async () => {
+    const { projectId, mirrorId } = await givenMirror("emptied");
+    await run(projectId);
+    const before = await recordedRefs(projectId);
+    expect(before).to.have.members(["refs/heads/main", "refs/heads/dev"]);
+    other.first((_request, response) => {
+      response.writeHead(200).end();
+      return true;
+    });
+    clock.now = minutes(60);
+    await run(projectId);
+    const row = await findMirrorSync(deps.db, projectId, mirrorId);
+    expect(row).to.include({ failures: 1, error_code: "mirror.source_empty" });
+    expect(await recordedRefs(projectId)).to.deep.equal(before);
+  });
+});
+
 describe("when a mirror is synced", () => {
   it("is at its interval, after a pause that grows while it fails, and never within the lag", async () => {
     const { projectId, mirrorId } = await givenMirror("timed");
