@@ -38,10 +38,12 @@ async function isAnythingSealed(store: EventStore): Promise<boolean> {
   return false;
 }
 
-/** Subjects with sealed texts in the log that no key opens, and that were neither forgotten nor noted as gone. */
+/** Subjects with sealed texts in the log that no key opens, and of which that is not noted yet. */
 export type LostKeys = Readonly<{
-  /** They have no key. */
+  /** They have no key, and were not forgotten. */
   keyless: readonly string[];
+  /** They have no key, as they should. */
+  forgotten: readonly string[];
   /** They have another key than the one that sealed, or the text was altered. */
   replaced: readonly string[];
 }>;
@@ -63,13 +65,18 @@ export async function findLostKeys(stores: Stores, signal: AbortSignal): Promise
     }
   }
   const gone = await goneSubjects(db);
-  const keyless = (await keylessOf(db, subjects.sealed)).filter(
-    (subject) => !gone.has(subject) && subjects.isKept(subject),
-  );
-  return { keyless, replaced: [...replaced] };
+  const without = (await keylessOf(db, subjects.sealed)).filter((subject) => !gone.has(subject));
+  return {
+    keyless: without.filter((subject) => subjects.isKept(subject)),
+    forgotten: without.filter((subject) => !subjects.isKept(subject)),
+    replaced: [...replaced],
+  };
 }
 
-/** Makes their texts in the log read as forgotten. */
-export async function noteLostKeys(db: Knex, { keyless, replaced }: LostKeys): Promise<void> {
-  await noteGone(db, [...keyless, ...replaced]);
+/**
+ * Makes their texts in the log read as forgotten. Those of forgotten people are noted as well: where a log has no
+ * others, the start would be refused for want of a key for ever.
+ */
+export async function noteLostKeys(db: Knex, lost: LostKeys): Promise<void> {
+  await noteGone(db, [...lost.keyless, ...lost.forgotten, ...lost.replaced]);
 }

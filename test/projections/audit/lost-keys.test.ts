@@ -40,7 +40,7 @@ describe("keys that are lost", () => {
     await expect(mustHaveKeys({ db, store })).to.be.rejectedWith(KeysLost);
     await db("vault_key").insert(keys);
     await mustHaveKeys({ db, store });
-    expect(await find()).to.deep.equal({ keyless: [], replaced: [] });
+    expect(await find()).to.deep.equal({ keyless: [], forgotten: [], replaced: [] });
   });
 
   it("are those without a key and those with another, not of people who were forgotten", async () => {
@@ -48,13 +48,23 @@ describe("keys that are lost", () => {
     await dropKeys(ofKeyless, ofReplaced, ofForgotten);
     // Another process, which has no key in memory.
     await newVault().seal(ofReplaced, "sealed by a new key");
-    expect(await find()).to.deep.equal({ keyless: [ofKeyless], replaced: [ofReplaced] });
+    expect(await find()).to.deep.equal({
+      keyless: [ofKeyless],
+      forgotten: [ofForgotten],
+      replaced: [ofReplaced],
+    });
   });
 
   it("read as forgotten once they are noted", async () => {
     await noteLostKeys(db, await find());
-    expect(await find()).to.deep.equal({ keyless: [], replaced: [] });
+    expect(await find()).to.deep.equal({ keyless: [], forgotten: [], replaced: [] });
     await db("vault_key").delete();
+    await mustHaveKeys({ db, store });
+  });
+
+  it("let a log start whose people were all forgotten", async () => {
+    await db("vault_key_gone").delete();
+    await noteLostKeys(db, { keyless: [], forgotten: [ofForgotten], replaced: [] });
     await mustHaveKeys({ db, store });
   });
 });
