@@ -22,6 +22,9 @@ const pageItemsMax = 200;
 /** As much as a client who takes nothing makes the process hold. */
 const pageBytesMax = 256 * 1024;
 
+/** Of one reader: a connection alone would take four times as much since Node.js 22. */
+const heldBytesMax = 16 * 1024;
+
 /**
  * One client of the feed. It hands out what the client takes and holds nothing itself: what is new lies
  * in the hub, what is older is read from the log. A client that falls behind what the hub keeps is cut
@@ -43,7 +46,7 @@ export class FeedStream extends Readable implements FeedReader {
   #response: ServerResponse | undefined;
 
   constructor(reading: Reading) {
-    super({ highWaterMark: 16 * 1024 });
+    super({ highWaterMark: heldBytesMax });
     this.#reading = reading;
     const { filter } = reading;
     const fits = fitsFilter(filter);
@@ -176,9 +179,13 @@ export class FeedStream extends Readable implements FeedReader {
       this.#wanting = this.push(bytes);
       return false;
     }
-    if (socket.write(bytes)) return true;
+    if (socket.writableLength + bytes.length < heldBytesMax) {
+      socket.write(bytes);
+      return true;
+    }
     this.#wanting = false;
-    socket.once("drain", () => {
+    socket.write(bytes, (error) => {
+      if (error) return;
       this.#wanting = true;
       this.wake();
     });
