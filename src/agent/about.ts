@@ -15,6 +15,7 @@ const architectures: Readonly<Record<string, string>> = { x64: "amd64", ia32: "3
 
 /** What the agent says of itself: the service gives it no job that needs more. */
 export function agentInfo(executor: ExecutorName) {
+  const hasContainers = executor === "docker";
   return {
     name: "ledgerforge-agent",
     version,
@@ -40,7 +41,9 @@ export function agentInfo(executor: ExecutorName) {
       two_phase_job_commit: true,
       trace_checksum: true,
       trace_size: true,
-      image: executor === "docker",
+      ...{ image: hasContainers, image_executor_opts: hasContainers },
+      ...{ services: hasContainers, service_variables: hasContainers },
+      ...{ service_multiple_aliases: hasContainers, service_executor_opts: hasContainers },
     },
   };
 }

@@ -8,6 +8,9 @@ import { ConfigError } from "../config.ts";
 export const executorNames = ["bubblewrap", "shell", "docker"] as const;
 export type ExecutorName = (typeof executorNames)[number];
 
+export const pullPolicies = ["always", "if-not-present", "never"] as const;
+export type PullPolicy = (typeof pullPolicies)[number];
+
 /** What an agent keeps between its starts. The file is for its owner alone: it holds the token. */
 export const AgentConfig = z.object({
   /** Of the service, without a slash at the end. */
@@ -21,6 +24,11 @@ export const AgentConfig = z.object({
   concurrency: z.int().min(1).max(1_000),
   /** Further directories that jobs in the sandbox may read. */
   readable: z.array(z.string()).default([]),
+  /**
+   * What jobs may choose as `pull_policy`; the first one is the default. Where an image may be used without
+   * asking its registry, every job of the agent has the private images that others had pulled.
+   */
+  pullPolicies: z.array(z.enum(pullPolicies)).min(1).default(["always"]),
 });
 export type AgentConfig = Readonly<z.output<typeof AgentConfig>>;
 

@@ -1,74 +1,109 @@
 import { randomUUID } from "node:crypto";
-import { access, constants, realpath } from "node:fs/promises";
-import { homedir, userInfo } from "node:os";
+import { access, realpath } from "node:fs/promises";
+import { userInfo } from "node:os";
 import path from "node:path";
 
 import { ConfigError, inheritedEnvironment } from "../config.ts";
 import { timeoutSignal } from "../platform/time/timeout-signal.ts";
-import type { ExecutorName } from "./config.ts";
+import type { ExecutorName, PullPolicy } from "./config.ts";
+import { containers } from "./container.ts";
+import { findProgram, pathDefault } from "./container-engine.ts";
 import type { Job } from "./job.ts";
+import type { LogFile } from "./log-file.ts";
 import { type Command, runMark, runToEnd } from "./processes.ts";
+import type { JobEnvironment } from "./variables.ts";
 import { seenBuilds, type Workplace } from "./workplace.ts";
 
 export type Executor = Readonly<{
   name: ExecutorName;
   /** Whether nothing of the job is left on the machine, and it sees nothing of others. */
   isolated: boolean;
-  /** Whether git is run where the job is; otherwise on this machine, before anything of the job. */
-  hasGit: boolean;
+  /**
+   * Where git is run: with the job, in a sandbox beside its container, or else (undefined) on this machine, before
+   * anything of the job.
+   */
+  git: "with the job" | Executor | undefined;
   /** @param script path as the job sees it */
-  command: (place: Workplace, image: Job["image"], script: string) => Command;
+  command: (place: Workplace, script: string) => Command;
   /** Ends what a killed command leaves behind. */
-  clean: (place: Pick<Workplace, "mark">) => Promise<void>;
+  clean: () => Promise<void>;
+  /**
+   * Gets ready what the scripts of a job need.
+   *
+   * @returns the executor of this job
+   * @throws JobFailure
+   */
+  prepare?: (of: Preparing) => Promise<Executor>;
+  /** Lets the user of the job work with what the agent made, before its first script. */
+  handOver?: () => Promise<void>;
+  /** @throws JobFailure when the script did not begin at all */
+  mustHaveRun?: (code: number | null) => Promise<void>;
+  /** Removes what is kept for the job between its scripts. */
+  remove?: (place: Pick<Workplace, "mark">) => Promise<void>;
+  /** Removes what is left of all jobs of this agent. */
+  removeAll?: (systemId: string) => Promise<void>;
 }>;
 
-/**
- * @param readable further directories that jobs in a sandbox see
- * @param hidden directories that they do not see, wherever these lie; some may not be there
- * @throws ConfigError when the machine lacks what the executor needs
- */
+export type Preparing = Readonly<{
+  job: Job;
+  place: Workplace;
+  environment: JobEnvironment;
+  log: LogFile;
+  signal: AbortSignal;
+}>;
+
+type Opening = Readonly<{
+  /** Further directories that jobs in a sandbox see. */
+  readable: readonly string[];
+  /** Directories that they do not see, wherever these lie; some may not be there. */
+  hidden: readonly string[];
+  /** What jobs in containers may choose. */
+  pullPolicies: readonly PullPolicy[];
+}>;
+
+/** @throws ConfigError when the machine lacks what the executor needs */
 export async function openExecutor(
   name: ExecutorName,
-  { readable, hidden }: Readonly<{ readable: readonly string[]; hidden: readonly string[] }>,
+  { readable, hidden, pullPolicies }: Opening,
 ): Promise<Executor> {
   switch (name) {
     case "shell":
-      await mustFind(["bash"], name);
+      await mustFind("bash", name);
       return shell;
-    case "bubblewrap": {
-      await mustFind(["bwrap"], name);
-      const sandbox = await bubblewrap(readable, hidden);
-      await mustWork(sandbox);
-      return sandbox;
+    case "bubblewrap":
+      return openSandbox(readable, hidden);
+    case "docker": {
+      const sandbox = await openSandbox(readable, hidden).catch((error: unknown) => {
+        if (error instanceof ConfigError) return undefined;
+        throw error;
+      });
+      return containers({ sandbox, pullPolicies });
     }
-    case "docker":
-      return docker(await mustFind(["docker", "podman"], name));
   }
 }
 
-const pathDefault = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-
-async function mustFind(programs: readonly string[], executor: ExecutorName): Promise<string> {
-  const { PATH = pathDefault } = inheritedEnvironment();
-  for (const program of programs) {
-    for (const directory of PATH.split(":").filter(path.isAbsolute)) {
-      const file = path.join(directory, program);
-      const isThere = await access(file, constants.X_OK).then(
-        () => true,
-        () => false,
-      );
-      if (isThere) return file;
-    }
-  }
+async function mustFind(program: string, executor: ExecutorName): Promise<string> {
+  const file = await findProgram(program);
+  if (file !== undefined) return file;
   const hint = executor === "shell" ? "" : " Install it, or use --executor shell (no isolation).";
-  throw new ConfigError(`The executor ${executor} needs ${programs.join(" or ")}.${hint}`);
+  throw new ConfigError(`The executor ${executor} needs ${program}.${hint}`);
+}
+
+async function openSandbox(
+  readable: readonly string[],
+  hidden: readonly string[],
+): Promise<Executor> {
+  await mustFind("bwrap", "bubblewrap");
+  const sandbox = await bubblewrap(readable, hidden);
+  await mustWork(sandbox);
+  return sandbox;
 }
 
 const probeMs = 10_000;
 
 /** Containers without the right to make namespaces have the program, but cannot use it. */
 async function mustWork(sandbox: Executor): Promise<void> {
-  const command = sandbox.command(nowhere, undefined, "/dev/null");
+  const command = sandbox.command(nowhere, "/dev/null");
   const output: Buffer[] = [];
   const onOutput = (data: Buffer) => output.push(data);
   const ended = await runToEnd(command, { onOutput, signal: timeoutSignal(probeMs) });
@@ -91,8 +126,8 @@ const nowhere: Workplace = {
 export const shell: Executor = {
   name: "shell",
   isolated: false,
-  hasGit: true,
-  command: ({ project, home, mark }, _image, script) => {
+  git: "with the job",
+  command: ({ project, home, mark }, script) => {
     const { PATH = pathDefault, LANG = "C.UTF-8" } = inheritedEnvironment();
     const { username } = userInfo();
     const env = { PATH, LANG, HOME: home, USER: username, LOGNAME: username, [runMark]: mark };
@@ -138,7 +173,7 @@ async function bubblewrap(
   readable: readonly string[],
   hidden: readonly string[],
 ): Promise<Executor> {
-  const program = await mustFind(["bwrap"], "bubblewrap");
+  const program = await mustFind("bwrap", "bubblewrap");
   for (const each of readable) {
     if (!path.isAbsolute(each)) throw new ConfigError(`${each} is not an absolute path.`);
     await access(each).catch(() => {
@@ -151,8 +186,8 @@ async function bubblewrap(
   return {
     name: "bubblewrap",
     isolated: true,
-    hasGit: true,
-    command: ({ builds, scripts, seen, mark }, _image, script) => ({
+    git: "with the job",
+    command: ({ builds, scripts, seen, mark }, script) => ({
       program,
       args: [
         ...["--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts"],
@@ -174,41 +209,5 @@ async function bubblewrap(
       hasInfo: true,
     }),
     clean: async () => undefined,
-  };
-}
-
-/** Containers of the image that the job names. Services are not started. */
-function docker(program: string): Executor {
-  const { PATH = pathDefault } = inheritedEnvironment();
-  const env = { PATH, HOME: homedir() };
-  const nameOf = ({ mark }: Pick<Workplace, "mark">): string =>
-    `ledgerforge-${mark.replaceAll(/[^\w]/g, "-")}`;
-  return {
-    name: "docker",
-    isolated: true,
-    hasGit: false,
-    command: (place, image, script) => {
-      const { builds, scripts, seen, mark } = place;
-      const [policy = "if-not-present"] = image?.pull_policy ?? [];
-      const pull = { always: "always", never: "never" }[policy] ?? "missing";
-      const run = ["run", "--rm", "--init", "--name", nameOf(place), "--pull", pull];
-      const limits = ["--security-opt", "no-new-privileges"];
-      const view = ["--volume", `${builds}:${seen.builds}`, "--workdir", seen.project];
-      const scriptView = ["--volume", `${scripts}:${seen.scripts}:ro`];
-      const start = 'if command -v bash >/dev/null; then exec bash "$0"; else exec sh "$0"; fi';
-      const args = ["--env", `HOME=${seen.home}`, "--entrypoint", "sh", "--"];
-      const name = image?.name ?? "debian:stable-slim";
-      return {
-        program,
-        args: [...run, ...limits, ...view, ...scriptView, ...args, name, "-c", start, script],
-        cwd: "/",
-        env: { ...env, [runMark]: mark },
-      };
-    },
-    async clean(place) {
-      const args = ["rm", "--force", nameOf(place)];
-      const options = { onOutput: () => undefined, signal: timeoutSignal(30_000) };
-      await runToEnd({ program, args, cwd: "/", env }, options).catch(() => undefined);
-    },
   };
 }

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { realpath, writeFile } from "node:fs/promises";
+import { chmod, realpath, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { timeoutSignal } from "../platform/time/timeout-signal.ts";
 import { downloadArtifacts, type Transfer, uploadArtifact } from "./artifacts.ts";
@@ -39,19 +39,30 @@ const restartsMax = 5;
 const untrackedBytesMax = 16 * 1024 ** 2;
 
 /** Carries out all stages of a job. What goes wrong is in its log. */
-export async function carryOut(run: Run): Promise<JobEnd> {
-  const caches = openCaches(run.cacheDirectory, run.job.job_info.project_id);
-  const ready = await attempt(run, async () => {
-    await prepare(run);
-    await sources(run);
-    await restoreCaches(run, caches);
-    await download(run);
-  });
-  const end = ready.state === "success" ? await userScripts(run) : ready;
+export async function carryOut(given: Run): Promise<JobEnd> {
+  const caches = openCaches(given.cacheDirectory, given.job.job_info.project_id);
+  const { end, run } = await scriptsOf(given, caches);
   if (run.over.aborted) return end;
   await storeCaches(run, caches, end);
   const uploaded = await attempt(run, () => upload(run, end));
   return end.state === "success" ? uploaded : end;
+}
+
+/** Nothing of the job runs after it. */
+async function scriptsOf(given: Run, caches: Caches): Promise<Readonly<{ end: JobEnd; run: Run }>> {
+  let run = given;
+  try {
+    const ready = await attempt(run, async () => {
+      run = await prepare(given);
+      await sources(run);
+      await restoreCaches(run, caches);
+      await download(run);
+      await run.executor.handOver?.();
+    });
+    return { end: ready.state === "success" ? await userScripts(run) : ready, run };
+  } finally {
+    await run.executor.remove?.(run.place);
+  }
 }
 
 /** As in gitlab-runner, after_script runs once the script has begun, unless the time of the job is over. */
@@ -82,36 +93,48 @@ function unexpected(error: unknown): JobFailure {
   return new JobFailure("runner_system_failure", message);
 }
 
-async function prepare(run: Run): Promise<void> {
-  const { log, executor, place, environment, job, refused } = run;
+async function prepare(run: Run): Promise<Run> {
+  const { log, executor, place, environment, job, refused, script: signal } = run;
   log.title(`with ledgerforge agent, executor ${executor.name}`);
   if (refused !== undefined) throw refused;
   if (executor.name !== "docker" && job.image) {
     log.warn(`The executor ${executor.name} has no images: ${job.image.name} is ignored.`);
   }
-  if (job.services.length > 0) log.warn("This agent starts no services.");
+  if (executor.name !== "docker" && job.services.length > 0) {
+    log.warn(`The executor ${executor.name} starts no services.`);
+  }
   // Nothing of the job has run yet, so no path leads elsewhere.
   for (const [name, content] of environment.files) {
     await writeFile(path.join(place.temporary, name), content, { mode: 0o600, flag: "wx" });
   }
+  if (executor.prepare === undefined) return run;
+  const { prepare } = executor;
+  const of = { job, place, environment, log, signal };
+  const title = "Preparing the containers";
+  return log.section("prepare_executor", title, async () => ({
+    ...run,
+    executor: await prepare(of),
+  }));
 }
 
 async function sources(run: Run): Promise<void> {
   const { log, job, environment, executor } = run;
-  const onMachine = !executor.hasGit;
+  const onMachine = executor.git === undefined;
   await log.section("get_sources", "Getting source from Git repository", async () => {
     const before = job.hooks.find(({ name }) => name === "pre_get_sources_script");
     // It could leave a repository whose hooks and configuration git on this machine would run.
     if (before !== undefined && onMachine) {
       log.warn(`The executor ${executor.name} runs no pre_get_sources_script.`);
-    } else if (before !== undefined) await script(run, { lines: before.script, shown: true });
+    } else if (before !== undefined) {
+      await script(run, { lines: before.script, shown: true, withGit: true });
+    }
     const found = sourcesOf(job, environment, { onMachine });
     if (found === undefined) return log.write("Skipping Git repository setup\n");
-    const more = { variables: found.variables, onMachine };
+    const more = { variables: found.variables };
     let left = attemptsOf(environment.values, "GET_SOURCES_ATTEMPTS");
     for (let awaited = 0; ; ) {
       try {
-        return await script(run, { lines: found.lines, shown: false, ...more });
+        return await script(run, { lines: found.lines, shown: false, withGit: true, ...more });
       } catch (error) {
         if (run.script.aborted || run.over.aborted) throw error;
         // A restart of the service is no fault of the job.
@@ -199,17 +222,19 @@ type Script = Readonly<{
   shown: boolean;
   variables?: ReadonlyMap<string, string>;
   signal?: AbortSignal;
-  /** Outside of the sandbox or container, and without the variables of the job. */
-  onMachine?: boolean;
+  /** Where git of the job is run; on the machine without the variables of the job. */
+  withGit?: boolean;
   onOutput?: (data: Buffer) => void;
 }>;
 
 /** @throws JobFailure */
 async function script(run: Run, options: Script): Promise<void> {
-  const { place, executor, environment, log, job, over } = run;
-  const { lines, shown, variables, signal = run.script, onMachine = false } = options;
+  const { place, executor, environment, log, over } = run;
+  const { lines, shown, variables, signal = run.script, withGit = false } = options;
+  const onMachine = withGit && executor.git === undefined;
   const seen = onMachine ? place : place.seen;
   const name = `${randomUUID()}.sh`;
+  const file = path.join(place.scripts, name);
   const text = scriptOf({
     variables: new Map([...(onMachine ? [] : environment.values), ...(variables ?? [])]),
     directory: seen.project,
@@ -217,21 +242,27 @@ async function script(run: Run, options: Script): Promise<void> {
     shown,
     traced: shown && isTrue(environment.values.get("CI_DEBUG_TRACE")),
   });
-  await writeFile(path.join(place.scripts, name), text, { mode: 0o600, flag: "wx" });
-  const by = onMachine ? shell : executor;
-  const command = by.command(place, job.image, `${seen.scripts}/${name}`);
+  await writeFile(file, text, { mode: 0o600, flag: "wx" });
+  // The user of a container reads it; other users of this machine cannot reach the directory.
+  await chmod(file, 0o644);
+  const by = withGit ? gitRunner(executor) : executor;
   const both = AbortSignal.any([signal, over]);
   both.throwIfAborted();
   const onOutput = options.onOutput ?? ((data: Buffer) => log.write(data));
+  const command = by.command(place, `${seen.scripts}/${name}`);
   const ended = await runToEnd(command, { onOutput, signal: both, over });
-  await executor.clean(place);
+  await rm(file, { force: true });
+  if (both.aborted || ended.code === null) await by.clean();
   both.throwIfAborted();
+  await by.mustHaveRun?.(ended.code);
   if (ended.code === 0) return;
-  if (executor.name === "docker" && !onMachine && ended.code === 125) {
-    throw new JobFailure("image_pull_failure", "the container could not be started");
-  }
   const how = ended.code === null ? `signal ${ended.signal}` : `exit code ${ended.code}`;
   throw new JobFailure("script_failure", how, ended.code ?? 1);
+}
+
+function gitRunner(executor: Executor): Executor {
+  if (executor.git === undefined) return shell;
+  return executor.git === "with the job" ? executor : executor.git;
 }
 
 /** A job may have put a link where its project was: the agent follows none. */
@@ -315,7 +346,7 @@ function transferOf(run: Run, signal: AbortSignal): Transfer {
 
 /** Runs git inside the sandbox: the job may have changed the configuration of its repository. */
 async function untrackedOf(run: Run): Promise<ReadonlySet<string>> {
-  if (!run.executor.hasGit) {
+  if (run.executor.git === undefined) {
     run.log.warn(`The executor ${run.executor.name} finds no untracked files.`);
     return new Set();
   }
@@ -328,6 +359,7 @@ async function untrackedOf(run: Run): Promise<ReadonlySet<string>> {
   await script(run, {
     lines: ["git ls-files -z --others"],
     shown: false,
+    withGit: true,
     onOutput,
     signal: run.over,
   });

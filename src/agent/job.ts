@@ -45,6 +45,27 @@ const JobCache = z.object({
 });
 export type JobCache = Readonly<z.output<typeof JobCache>>;
 
+const variables = list(JobVariable);
+
+const imageFields = {
+  name: z.string(),
+  /** Replaces that of the image; one empty text removes it. */
+  entrypoint: z.array(z.string()).nullish(),
+  pull_policy: texts,
+  executor_opts: z
+    .object({
+      docker: z.object({ platform: z.string().optional(), user: z.string().optional() }).nullish(),
+    })
+    .nullish(),
+};
+
+const JobImage = z.object(imageFields);
+export type JobImage = Readonly<z.output<typeof JobImage>>;
+
+/** `alias`: host names, separated by commas or spaces. */
+const JobService = z.object({ ...imageFields, alias: text, command: texts, variables });
+export type JobService = Readonly<z.output<typeof JobService>>;
+
 /** A job as the service gives it: gitlab-runner's protocol, as far as this agent reads it. */
 export const Job = z.object({
   id: z.int().positive(),
@@ -64,12 +85,14 @@ export const Job = z.object({
     depth: z.int().min(0).default(0),
   }),
   runner_info: z.object({ timeout: z.int().default(0) }),
-  variables: list(JobVariable),
+  variables,
   steps: list(z.object({ name: z.string(), script: texts })),
-  image: z.object({ name: z.string(), pull_policy: texts }).nullish(),
-  services: list(z.object({ name: z.string() })),
+  image: JobImage.nullish(),
+  services: list(JobService),
   artifacts: list(JobArtifact),
   cache: list(JobCache),
+  /** Logins at registries, for pulling images. */
+  credentials: list(z.object({ type: text, url: text, username: text, password: text })),
   dependencies: list(
     z.object({
       id: z.int(),

@@ -43,12 +43,12 @@ type Leftovers = Readonly<{
 export async function endLeftovers(given: Leftovers): Promise<void> {
   const { executor, workDirectory, systemId } = given;
   await killMarked(`${systemId}:`);
+  await executor.removeAll?.(systemId);
   const jobs = path.join(workDirectory, "jobs");
   const names = await readdir(jobs).catch(() => []);
   const end = async (name: string): Promise<void> => {
     const root = path.join(jobs, name);
     try {
-      await executor.clean({ mark: markOf(systemId, name) });
       // The job may have filled the disk, and the log needs a last line.
       await removeOthers(root, [noteOf(root), logFileOf(root)]);
       await fail(root, given);

@@ -16,12 +16,16 @@ export type Command = Readonly<{
   env: Readonly<Record<string, string>>;
   /** The program is bubblewrap with `--info-fd 3`: its script is in another process group than its own. */
   hasInfo?: true;
+  /** Sends SIGTERM to the processes of the script where they are not in the group of the program. */
+  terminate?: () => Promise<unknown>;
 }>;
 
 export type Ended = Readonly<{ code: number | null; signal: NodeJS.Signals | null }>;
 
 type Options = Readonly<{
   onOutput: (data: Buffer) => void;
+  /** Receives what is written to standard error; by default `onOutput` does. */
+  onError?: (data: Buffer) => void;
   /** When it aborts, the script may clean up, for 30 s; then all its processes are killed. */
   signal: AbortSignal;
   /** Reduces that time to two seconds. */
@@ -38,7 +42,7 @@ const drainMs = 2_000;
  * @throws Error when it cannot be started
  */
 export async function runToEnd(command: Command, options: Options): Promise<Ended> {
-  const { program, args, cwd, env } = command;
+  const { program, args, cwd, env, terminate } = command;
   const { onOutput, signal, over } = options;
   const child = spawn(program, [...args], {
     cwd,
@@ -49,7 +53,7 @@ export async function runToEnd(command: Command, options: Options): Promise<Ende
   // Pipes, as `stdio` says.
   const [, stdout, stderr, info] = child.stdio as unknown as readonly Readable[];
   stdout?.on("data", onOutput);
-  stderr?.on("data", onOutput);
+  stderr?.on("data", options.onError ?? onOutput);
   const closed = once(child, "close").catch(() => undefined);
   const exited = once(child, "exit") as Promise<[number | null, NodeJS.Signals | null]>;
   const { pid } = child;
@@ -57,7 +61,7 @@ export async function runToEnd(command: Command, options: Options): Promise<Ende
   const mark = env[runMark];
   let ending: Promise<void> | undefined;
   const onAbort = (): void => {
-    if (pid !== undefined) ending ??= endGroup(pid, { inner, exited, over });
+    if (pid !== undefined) ending ??= endGroup(pid, { inner, exited, over, terminate });
   };
   signal.addEventListener("abort", onAbort);
   if (signal.aborted) onAbort();
@@ -94,9 +98,10 @@ type Ending = Readonly<{
   inner: Promise<number | undefined> | undefined;
   exited: Promise<unknown>;
   over: AbortSignal | undefined;
+  terminate: Command["terminate"];
 }>;
 
-async function endGroup(pid: number, { inner, exited, over }: Ending): Promise<void> {
+async function endGroup(pid: number, { inner, exited, over, terminate }: Ending): Promise<void> {
   const gone = new AbortController();
   const onExit = (): void => gone.abort();
   exited.then(onExit, onExit);
@@ -105,7 +110,8 @@ async function endGroup(pid: number, { inner, exited, over }: Ending): Promise<v
       () => undefined,
     );
   const group = await Promise.race([inner, pause(graceMsWhenOver).then(() => undefined)]);
-  if (!gone.signal.aborted) killGroup(group ?? pid, "SIGTERM");
+  if (!gone.signal.aborted && terminate === undefined) killGroup(group ?? pid, "SIGTERM");
+  else if (!gone.signal.aborted) await Promise.race([terminate?.(), pause(graceMsWhenOver)]);
   await pause(graceMs, ...(over === undefined ? [] : [over]));
   if (over?.aborted === true) await pause(graceMsWhenOver);
   killGroup(pid, "SIGKILL");

@@ -49,6 +49,7 @@ export async function runAgent(options: AgentOptions): Promise<void> {
     const executor = await openExecutor(config.executor, {
       readable: config.readable,
       hidden: [workDirectory, ...options.hidden],
+      pullPolicies: config.pullPolicies,
     });
     const client = openClient(config.url, userAgent);
     const { systemId } = config;

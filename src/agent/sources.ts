@@ -1,3 +1,4 @@
+import { type ConfigEntry, gitConfiguration } from "./git-configuration.ts";
 import type { Job } from "./job.ts";
 import { flagsOf, isFalse, isTrue } from "./job-settings.ts";
 import { quoted } from "./script.ts";
@@ -60,7 +61,7 @@ export function sourcesOf(
     variables: new Map([
       ...(onMachine ? machineVariables : []),
       ["GIT_TERMINAL_PROMPT", "0"],
-      ...configuration([
+      ...gitConfiguration([
         // For this repository alone: the token opens no other one that is not open to everybody.
         [`http.${clean}.extraHeader`, header],
         ...(isTrue(values.get("GIT_SUBMODULE_FORCE_HTTPS")) ? httpForSsh(clean, values) : []),
@@ -74,26 +75,18 @@ const say = (text: string): string => `printf '%s\\n' ${quoted(text)}`;
 const depthFlags = (depth: number): readonly string[] =>
   depth > 0 ? ["--depth", String(depth)] : [];
 
-type Entry = readonly [key: string, value: string];
-
-/** As git reads it from the environment; no file holds it. */
-function configuration(entries: readonly Entry[]): readonly Entry[] {
-  const variables = entries.flatMap(([key, value], index): Entry[] => [
-    [`GIT_CONFIG_KEY_${index}`, key],
-    [`GIT_CONFIG_VALUE_${index}`, value],
-  ]);
-  return [["GIT_CONFIG_COUNT", String(entries.length)], ...variables];
-}
-
 /** Fetches submodules of this service that are named by an SSH address by HTTP. */
-function httpForSsh(clean: string, values: JobEnvironment["values"]): readonly Entry[] {
+function httpForSsh(clean: string, values: JobEnvironment["values"]): readonly ConfigEntry[] {
   const end = `${values.get("CI_PROJECT_PATH")}.git`;
   if (!clean.endsWith(`/${end}`)) return [];
   const key = `url.${clean.slice(0, -end.length)}.insteadOf`;
   const host = values.get("CI_SERVER_SHELL_SSH_HOST") ?? new URL(clean).hostname;
   const port = values.get("CI_SERVER_SHELL_SSH_PORT") ?? "22";
   const ports = port === "22" ? ["", ":22"] : [`:${port}`];
-  return [[key, `git@${host}:`], ...ports.map((each): Entry => [key, `ssh://git@${host}${each}/`])];
+  return [
+    [key, `git@${host}:`],
+    ...ports.map((each): ConfigEntry => [key, `ssh://git@${host}${each}/`]),
+  ];
 }
 
 function inJob(values: JobEnvironment["values"], depth: number): readonly string[] {

@@ -44,7 +44,7 @@ export async function takeJob(job: Job, slot: number, deps: JobDeps): Promise<vo
   const { isolated } = executor;
   const about = { timeoutSeconds, slot, version: agentVersion, isolated };
   const settled = await workplaceOf({ executor: executor.name, root, job, mark, about });
-  const { place, environment } = settled;
+  const { environment } = settled;
   const log = new LogFile(logFileOf(root), maskedForms(environment.masked));
   const stops = stopsOf(giveBack, timeoutSeconds);
   const trace = new TraceUpload({
@@ -69,7 +69,6 @@ export async function takeJob(job: Job, slot: number, deps: JobDeps): Promise<vo
   } finally {
     stops.close();
     log.close();
-    await executor.clean(place);
     await removeAll(root);
   }
 }

@@ -1,4 +1,5 @@
 import { expandText, expandVariables } from "../platform/pipeline-file/expand.ts";
+import { type ConfigEntry, gitConfiguration } from "./git-configuration.ts";
 import type { Job } from "./job.ts";
 
 /** Directories as the job sees them. */
@@ -30,26 +31,28 @@ type Given = Readonly<{
   slot: number;
   version: string;
   isolated: boolean;
+  /** Whether the job runs as a user of its image, with the home of that user. */
+  inImage: boolean;
 }>;
 
 /**
  * Lets git of a script fetch what the token of the job opens, as it does with gitlab-runner. Git reads
  * the password from it last, and no file holds it.
  */
-function gitConfiguration(repositoryUrl: string): readonly (readonly [string, string])[] {
+function credentialHelper(repositoryUrl: string): readonly ConfigEntry[] {
   const { protocol, origin } = new URL(repositoryUrl);
   if (!protocol.startsWith("http")) return [];
   const answer = 'echo username=gitlab-ci-token; echo "password=$CI_JOB_TOKEN"';
-  return [
-    ["GIT_CONFIG_COUNT", "1"],
-    ["GIT_CONFIG_KEY_0", `credential.${origin}.helper`],
-    ["GIT_CONFIG_VALUE_0", `!f() { if [ "$1" = get ]; then ${answer}; fi; }; f`],
-  ];
+  const helper = `!f() { if [ "$1" = get ]; then ${answer}; fi; }; f`;
+  return [[`credential.${origin}.helper`, helper]];
 }
+
+/** Git refuses repositories of other users: that of the agent may be another than that of the image. */
+const anyOwner: ConfigEntry = ["safe.directory", "*"];
 
 /** The variables of a job. What the service sends wins over what the agent knows; the last of a name wins. */
 export function environmentOf(given: Given): JobEnvironment {
-  const { job, place, timeoutSeconds, slot, version, isolated } = given;
+  const { job, place, timeoutSeconds, slot, version, isolated, inImage } = given;
   const all = new Map<string, string>([
     ["CI_BUILDS_DIR", place.builds],
     ["CI_PROJECT_DIR", place.project],
@@ -60,10 +63,14 @@ export function environmentOf(given: Given): JobEnvironment {
     ["CI_JOB_TIMEOUT", String(timeoutSeconds)],
     ["CI_RUNNER_VERSION", version],
     [isolated ? "CI_DISPOSABLE_ENVIRONMENT" : "CI_SHARED_ENVIRONMENT", "true"],
-    ["HOME", place.home],
-    ...gitConfiguration(job.git_info.repo_url),
+    ...(inImage ? [] : [["HOME", place.home] as const]),
+    ...gitConfiguration([
+      ...credentialHelper(job.git_info.repo_url),
+      ...(inImage ? [anyOwner] : []),
+    ]),
   ]);
   const raw = new Set<string>(all.keys());
+  if (inImage && job.image) all.set("CI_JOB_IMAGE", job.image.name);
   const fileTexts = new Map<string, { text: string; raw: boolean }>();
   const isName = /^[A-Za-z_][A-Za-z0-9_]*$/;
   for (const { key, value, file, raw: isRaw } of job.variables) {

@@ -28,7 +28,7 @@ type Given = Readonly<{
   root: string;
   job: Job;
   mark: string;
-  about: Omit<Parameters<typeof environmentOf>[0], "job" | "place">;
+  about: Omit<Parameters<typeof environmentOf>[0], "job" | "place" | "inImage">;
 }>;
 
 type Settled = Readonly<{
@@ -72,7 +72,10 @@ async function settled(given: Given, project: string): Promise<Settled> {
   }
   const seen = executor === "shell" ? here : within(seenBuilds);
   const place = { root, ...here, mark, seen };
-  return { place, environment: environmentOf({ job, place: seen, ...about }) };
+  return {
+    place,
+    environment: environmentOf({ job, place: seen, inImage: executor === "docker", ...about }),
+  };
 }
 
 const nameOf = ({ job_info: { project_name: name } }: Job): string =>

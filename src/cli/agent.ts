@@ -7,6 +7,7 @@ import {
   type AgentConfig,
   executorNames,
   newSystemId,
+  pullPolicies,
   readAgentConfig,
   removeAgentConfig,
   workDirectory,
@@ -21,7 +22,7 @@ import { write } from "./write.ts";
 const usage = `Usage:
   ledgerforge agent register --url URL --token TOKEN [--name NAME] [--tags a,b] [--run-untagged]
       [--locked] [--executor bubblewrap|shell|docker] [--concurrency N] [--readable DIRECTORY]…
-      [--config FILE]
+      [--pull-policy always,if-not-present,never] [--config FILE]
   ledgerforge agent run [--config FILE] [--concurrency N] [--once]
   ledgerforge agent unregister [--config FILE]
 `;
@@ -57,7 +58,7 @@ async function register(args: readonly string[]): Promise<number> {
     options: {
       ...{ url: text, token: text, name: text, tags: text, executor: text, config: text },
       ...{ concurrency: text, readable: { type: "string", multiple: true, default: [] } },
-      ...{ "run-untagged": flag, locked: flag },
+      ...{ "run-untagged": flag, locked: flag, "pull-policy": text },
     } as const,
   });
   const { url = "", token = "", name = hostname(), config: file = agentConfigDefault() } = values;
@@ -66,7 +67,8 @@ async function register(args: readonly string[]): Promise<number> {
   const concurrency = concurrencyOf(values.concurrency) ?? 1;
   const readable = values.readable.map((each) => path.resolve(each));
   await mustBeNew(file);
-  await openExecutor(executor, { readable, hidden: hiddenBy(file) });
+  const allowed = pullPoliciesOf(values["pull-policy"]);
+  await openExecutor(executor, { readable, hidden: hiddenBy(file), pullPolicies: allowed });
   const tags = (values.tags ?? "").split(",").flatMap((tag) => tag.trim() || []);
   const runUntagged = values["run-untagged"] || tags.length === 0;
   const service = url.replace(/\/+$/, "");
@@ -81,6 +83,7 @@ async function register(args: readonly string[]): Promise<number> {
     executor,
     concurrency,
     readable,
+    pullPolicies: [...allowed],
   };
   await writeAgentConfig(file, config);
   report(`Registered ${name}; its token is in ${file}. Start it by: ${startLine(values.config)}`);
@@ -107,6 +110,15 @@ function concurrencyOf(given: string | undefined): number | undefined {
   if (given === undefined) return undefined;
   if (/^[1-9]\d{0,2}$/.test(given)) return Number(given);
   throw new ConfigError("--concurrency must be from 1 to 999.");
+}
+
+/** The first one is the default of jobs. */
+function pullPoliciesOf(given = "always"): AgentConfig["pullPolicies"] {
+  return given.split(",").map((each) => {
+    const known = pullPolicies.find((policy) => policy === each.trim());
+    if (known !== undefined) return known;
+    throw new ConfigError(`No pull policy named ${each}; there are ${pullPolicies.join(", ")}.`);
+  });
 }
 
 async function runHere(args: readonly string[]): Promise<number> {

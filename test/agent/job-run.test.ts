@@ -43,12 +43,14 @@ describe("a job of the own agent that is canceled", () => {
   });
 });
 
+const opening = { readable: [], hidden: [], pullPolicies: [] };
+
 describe("a job in a sandbox that is canceled", () => {
   needsSandbox();
 
   it("gets SIGTERM, and then its after_script is run", async () => {
     const { run } = await givenJobs();
-    const executor = await openExecutor("bubblewrap", { readable: [], hidden: [] });
+    const executor = await openExecutor("bubblewrap", opening);
     const { end, said } = await run({ ...cleansUp, executor });
     expect(end).to.deep.equal(canceled);
     expect(said).to.match(/^cleaned up\n.*^after canceled$/ms);
@@ -56,7 +58,7 @@ describe("a job in a sandbox that is canceled", () => {
 
   it("has no descriptor of the agent", async () => {
     const { run } = await givenJobs();
-    const executor = await openExecutor("bubblewrap", { readable: [], hidden: [] });
+    const executor = await openExecutor("bubblewrap", opening);
     const { end, said } = await run({
       ...{ variables: none, executor },
       script: ["test ! -e /proc/$$/fd/3"],

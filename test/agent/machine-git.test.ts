@@ -7,7 +7,7 @@ import { givenJobs } from "../support/carried-job.ts";
 import { needsProgram } from "../support/program.ts";
 
 /** As for containers: git runs on the machine, all else of the job elsewhere. */
-const executor = { ...shell, name: "docker", isolated: true, hasGit: false } as const;
+const executor = { ...shell, name: "docker", isolated: true, git: undefined } as const;
 
 describe("git on the machine of an agent", () => {
   needsProgram("bash");

@@ -166,6 +166,7 @@ describe("killing the service and an agent in turn while pipelines run", functio
     await writeAgentConfig(agentFile(), {
       ...own,
       ...{ url: service.url, token: await register("own", []), concurrency: 2, readable: [] },
+      pullPolicies: ["always"],
     });
     runAgent();
   }

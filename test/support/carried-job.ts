@@ -18,10 +18,14 @@ type More = Readonly<{
   script?: readonly string[];
   afterScript?: readonly string[];
   hooks?: unknown;
+  /** Further fields of the job, as the service gives them. */
+  fields?: Readonly<Record<string, unknown>>;
   /** After the commit of the job was read. */
   beforeRun?: () => Promise<void>;
   /** Cancels the job once its log has this text. */
   canceledAt?: string;
+  /** Just before. */
+  atCancel?: () => Promise<void>;
 }>;
 
 export type Carried = Readonly<{
@@ -52,11 +56,12 @@ export async function givenJobs() {
         { name: "script", script: more.script },
         { name: "after_script", script: more.afterScript },
       ],
+      ...more.fields,
     });
     const root = path.join(parent, `job-${jobs}`);
     await mkdir(root);
     const about = { timeoutSeconds: 60, slot: 0, version: "1", isolated: true };
-    const mark = `carried-${process.pid}-${jobs}`;
+    const mark = `carried-${process.pid}:${jobs}`;
     const settled = await workplaceOf({ executor: executor.name, root, job, mark, about });
     const log = new LogFile(path.join(root, "log"), []);
     const said = () => readFile(path.join(root, "log"), "utf8");
@@ -69,6 +74,7 @@ export async function givenJobs() {
     });
     if (canceledAt !== undefined) {
       await eventually(async () => (await said()).includes(canceledAt));
+      await more.atCancel?.();
       script.abort(new JobFailure("job_canceled", "it was canceled"));
     }
     const end = await carried;

@@ -54,6 +54,7 @@ export async function startOwnAgent(
     config: {
       ...{ url: app.url, token, name, systemId, executor },
       ...{ concurrency: over.concurrency ?? 1, readable: over.readable ?? [] },
+      pullPolicies: over.pullPolicies ?? ["always"],
     },
     workDirectory: work,
     hidden: [],

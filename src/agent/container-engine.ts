@@ -1,0 +1,101 @@
+import { access, constants } from "node:fs/promises";
+import { homedir } from "node:os";
+import path from "node:path";
+
+import { ConfigError, inheritedEnvironment } from "../config.ts";
+import { timeoutSignal } from "../platform/time/timeout-signal.ts";
+import { type Ended, runToEnd } from "./processes.ts";
+
+export const pathDefault = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/** A program for containers: `docker`, or `podman`, whose commands are the same. */
+export type Engine = Readonly<{
+  program: string;
+  env: Readonly<Record<string, string>>;
+  /** Runs one of its commands to the end. */
+  call: (args: readonly string[], options?: CallOptions) => Promise<Called>;
+}>;
+
+type CallOptions = Readonly<{ signal?: AbortSignal; env?: Readonly<Record<string, string>> }>;
+
+export type Called = Ended & Readonly<{ output: string; problem: string }>;
+
+const engineNames = ["docker", "podman"];
+const callMs = 60_000;
+const textBytesMax = 64 * 1024;
+
+/** What chooses and configures an engine; nothing else of this environment reaches it. */
+const ofEngines =
+  /^(?:(?:DOCKER|CONTAINERS?|STORAGE|REGISTRY|XDG|DBUS)_\w+|https?_proxy|no_proxy|TMPDIR|SSH_AUTH_SOCK)$/i;
+
+/**
+ * The first engine that answers.
+ *
+ * @throws ConfigError when none does
+ */
+export async function openEngine(): Promise<Engine> {
+  const problems: string[] = [];
+  for (const name of engineNames) {
+    const program = await findProgram(name);
+    if (program === undefined) continue;
+    const engine = engineOf(program);
+    const { code, problem } = await engine.call(["ps", "--quiet"]);
+    if (code === 0) return engine;
+    problems.push(`${program}: ${problem}`);
+  }
+  const why = problems.length === 0 ? "" : ` (${problems.join("; ")})`;
+  throw new ConfigError(
+    `The executor docker needs docker or podman, and the right to use it${why}.`,
+  );
+}
+
+export async function findProgram(name: string): Promise<string | undefined> {
+  const { PATH = pathDefault } = inheritedEnvironment();
+  for (const directory of PATH.split(":").filter(path.isAbsolute)) {
+    const file = path.join(directory, name);
+    const isThere = await access(file, constants.X_OK).then(
+      () => true,
+      () => false,
+    );
+    if (isThere) return file;
+  }
+  return undefined;
+}
+
+function engineOf(program: string): Engine {
+  const inherited = inheritedEnvironment();
+  const env = {
+    ...Object.fromEntries(
+      Object.entries(inherited).flatMap(([key, value = ""]) =>
+        ofEngines.test(key) ? [[key, value]] : [],
+      ),
+    ),
+    ...{ PATH: inherited["PATH"] ?? pathDefault, HOME: homedir() },
+  };
+  return {
+    ...{ program, env },
+    async call(args, { signal = timeoutSignal(callMs), env: more = {} } = {}) {
+      const [out, error] = [new Start(), new Start()];
+      const ended = await runToEnd(
+        { program, args, cwd: "/", env: { ...env, ...more } },
+        { onOutput: out.add, onError: error.add, signal, over: signal },
+      );
+      return { ...ended, output: out.text(), problem: error.text() };
+    },
+  };
+}
+
+/** As much of a text as is kept. */
+class Start {
+  readonly #pieces: Buffer[] = [];
+  #bytes = 0;
+
+  readonly add = (data: Buffer): void => {
+    if (this.#bytes < textBytesMax) this.#pieces.push(data);
+    this.#bytes += data.length;
+  };
+
+  text(): string {
+    return Buffer.concat(this.#pieces).subarray(0, textBytesMax).toString().trim();
+  }
+}

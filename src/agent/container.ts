@@ -1,0 +1,281 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { access, chmod, rm } from "node:fs/promises";
+import path from "node:path";
+
+import { timeoutSignal } from "../platform/time/timeout-signal.ts";
+import type { PullPolicy } from "./config.ts";
+import { type Engine, openEngine } from "./container-engine.ts";
+import {
+  authsOf,
+  checkedImageName,
+  type Image,
+  type Logins,
+  loginsIn,
+  readyImage,
+  type Wanted,
+} from "./container-image.ts";
+import { awaitService, hostNamesOf, portOf, type Service } from "./container-service.ts";
+import type { Executor, Preparing } from "./executor.ts";
+import { JobFailure, type JobImage, type JobService } from "./job.ts";
+import type { Workplace } from "./workplace.ts";
+
+type Marked = Pick<Workplace, "mark">;
+
+const imageDefault = "debian:stable-slim";
+const removalMs = 60_000;
+const runLabel = "ledgerforge.run";
+const agentLabel = "ledgerforge.agent";
+
+type Settings = Readonly<{
+  pullPolicies: readonly PullPolicy[];
+  /** Runs git for the job; undefined where there is none. */
+  sandbox: Executor | undefined;
+}>;
+
+/**
+ * Runs the scripts of a job in one container of its image, which is started again for each, beside containers of its
+ * services. What the engine is given stands in its process list and is kept with the container: secrets are in
+ * the script, which the container sees as a file.
+ *
+ * @throws ConfigError when no engine can be used
+ */
+export async function containers(settings: Settings): Promise<Executor> {
+  const engine = await openEngine();
+  const unprepared = (): never => {
+    throw new Error("The container of the job is not there yet.");
+  };
+  const executor: Executor = {
+    name: "docker",
+    isolated: true,
+    git: settings.sandbox,
+    command: unprepared,
+    clean: async () => undefined,
+    prepare: async (of) => ({ ...executor, ...(await prepared(engine, settings, of)) }),
+    remove: ({ mark }) => remove(engine, `${runLabel}=${mark}`),
+    removeAll: (systemId) => remove(engine, `${agentLabel}=${systemId}`),
+  };
+  return executor;
+}
+
+const nameOf = ({ mark }: Marked): string => `ledgerforge-${mark.replaceAll(/[^\w]/g, "-")}`;
+
+const labelsOf = ({ mark }: Marked): readonly string[] => [
+  ...["--label", `${runLabel}=${mark}`],
+  ...["--label", `${agentLabel}=${mark.slice(0, mark.indexOf(":"))}`],
+];
+
+/** Removes containers, with what they wrote, and networks. */
+async function remove(engine: Engine, label: string): Promise<void> {
+  const signal = timeoutSignal(removalMs);
+  const filter = ["--quiet", "--filter", `label=${label}`];
+  const found = async (args: readonly string[]): Promise<readonly string[]> =>
+    (await engine.call([...args, ...filter], { signal })).output.split("\n").filter(Boolean);
+  const all = await found(["ps", "--all"]);
+  if (all.length > 0) await engine.call(["rm", "--force", "--volumes", "--", ...all], { signal });
+  const networks = await found(["network", "ls"]);
+  if (networks.length > 0) await engine.call(["network", "rm", "--", ...networks], { signal });
+  const left = all.length > 0 ? await found(["ps", "--all"]) : [];
+  if (left.length > 0) throw new Error(`Containers could not be removed: ${left.join(", ")}`);
+}
+
+type Prepared = Pick<Executor, "command" | "clean" | "mustHaveRun" | "handOver">;
+
+async function prepared(engine: Engine, settings: Settings, of: Preparing): Promise<Prepared> {
+  const { place, job, environment, signal } = of;
+  const auths = authsOf(job, environment.values.get("DOCKER_AUTH_CONFIG"));
+  const logins = await loginsIn(path.join(place.root, "logins"), auths, engine);
+  const starting: Starting = { ...of, engine, settings, logins };
+  const fields = fieldsOf(job.image ?? { ...noFields, name: imageDefault }, starting);
+  const services = job.services.map((service) => ({ service, of: fieldsOf(service, starting) }));
+  const image = await imageOf(fields, starting);
+  const network = await startServices(services, starting);
+  const container = nameOf(place);
+  const args = [
+    ...["create", "--name", container, ...labelsOf(place), ...network, ...limits],
+    ...["--log-driver", "none", "--workdir", place.seen.project],
+    ...["--volume", `${place.builds}:${place.seen.builds}`],
+    ...["--volume", `${place.scripts}:${place.seen.scripts}:ro`],
+    ...runOf(fields, image, ["sh", "-c", startOf(place)]),
+  ];
+  await mustDo(engine, args, { signal, what: "The container of the job" });
+  await rm(path.join(place.root, "logins"), { recursive: true, force: true });
+  const user = fields.user ?? image.user;
+  const stop = ["stop", "--time", "0", "--", container];
+  let hasBegun = false;
+  return {
+    command: () => ({
+      program: engine.program,
+      args: ["start", "--attach", "--", container],
+      cwd: "/",
+      env: engine.env,
+      terminate: () => engine.call(["exec", container, "sh", "-c", terminate]),
+    }),
+    async clean() {
+      await engine.call(stop, { signal: timeoutSignal(removalMs) });
+    },
+    async mustHaveRun(code) {
+      hasBegun ||= await exists(beginningOf(place.temporary));
+      if (!hasBegun) throw notBegun(code);
+    },
+    handOver: () => handOver(place, user),
+  };
+}
+
+type Starting = Preparing & Readonly<{ engine: Engine; settings: Settings; logins: Logins }>;
+
+const limits = ["--security-opt", "no-new-privileges", "--stop-timeout", "0"];
+const noFields = { entrypoint: null, pull_policy: [], executor_opts: null };
+
+/** What a job gives of an image, expanded. */
+type Fields = Wanted &
+  Readonly<{ entrypoint: readonly string[] | undefined; user: string | undefined }>;
+
+/** @throws JobFailure */
+function fieldsOf(given: JobImage, { settings, environment: { expand } }: Starting): Fields {
+  const { platform, user } = given.executor_opts?.docker ?? {};
+  return {
+    name: checkedImageName(expand(given.name)),
+    policies: policiesOf(given.pull_policy, settings.pullPolicies),
+    entrypoint: given.entrypoint ?? undefined,
+    user: user === undefined ? undefined : expand(user),
+    platform: platform === undefined ? undefined : expand(platform),
+  };
+}
+
+function imageOf(of: Fields, { engine, logins, signal, log }: Starting): Promise<Image> {
+  return readyImage(of, { engine, logins, signal, write: (text) => log.write(text) });
+}
+
+/** @throws JobFailure for one that the agent does not allow */
+function policiesOf(
+  wanted: readonly string[],
+  allowed: readonly PullPolicy[],
+): readonly PullPolicy[] {
+  const known = wanted.map((each) => {
+    const policy = allowed.find((one) => one === each);
+    if (policy !== undefined) return policy;
+    const message = `pull_policy ${each} is not allowed by this agent, which allows ${allowed.join(", ")}.`;
+    throw new JobFailure("runner_configuration_error", message);
+  });
+  return known.length === 0 ? allowed.slice(0, 1) : known;
+}
+
+/** Options, image and command. Options take one word: further words of the entrypoint precede the command. */
+function runOf(of: Fields, image: Image, command: readonly string[]): readonly string[] {
+  const [entrypoint = "", ...words] = of.entrypoint ?? [];
+  return [
+    ...(of.entrypoint === undefined ? [] : ["--entrypoint", entrypoint]),
+    ...(of.user === undefined ? [] : ["--user", of.user]),
+    ...(of.platform === undefined ? [] : ["--platform", of.platform]),
+    ...["--", image.id, ...words, ...command],
+  ];
+}
+
+type GivenService = Readonly<{ service: JobService; of: Fields }>;
+
+/** @returns options that connect a container with the services */
+async function startServices(
+  given: readonly GivenService[],
+  starting: Starting,
+): Promise<readonly string[]> {
+  const { place, engine, signal, log } = starting;
+  if (given.length === 0) return [];
+  const network = nameOf(place);
+  const args = ["network", "create", ...labelsOf(place), network];
+  await mustDo(engine, args, { signal, what: "The network of the job" });
+  const services: Service[] = [];
+  for (const each of given) services.push(await startService(each, starting));
+  const warn = (text: string): void => log.warn(text);
+  await Promise.all(services.map((each) => awaitService(each, { engine, signal, warn })));
+  return ["--network", network];
+}
+
+async function startService({ service, of }: GivenService, starting: Starting): Promise<Service> {
+  const { place, environment, engine, signal, log } = starting;
+  const image = await imageOf(of, starting);
+  const { name } = of;
+  const names = hostNamesOf(name, environment.expand(service.alias));
+  log.write(`Starting service ${name} as ${names.join(", ")}\n`);
+  const args = [
+    ...["run", "--detach", ...labelsOf(place), "--network", nameOf(place), ...limits],
+    ...names.flatMap((each) => ["--network-alias", each]),
+    ...variablesOf(service, starting).flatMap((each) => ["--env", each]),
+    ...runOf(of, image, service.command),
+  ];
+  const container = await mustDo(engine, args, { signal, what: `The service ${name}` });
+  const format = "{{range $port, $_ := .Config.ExposedPorts}}{{$port}} {{end}}";
+  const declared = await engine.call(["image", "inspect", "--format", format, "--", image.id]);
+  return { name, container, port: portOf(service, declared.output.split(" ")) };
+}
+
+/** Secrets are left out: the engine shows these variables. */
+function variablesOf(
+  { variables }: JobService,
+  { job, environment: { values, expand } }: Starting,
+): readonly string[] {
+  const all = new Map<string, string>();
+  for (const { key, public: isPublic, file } of job.variables) {
+    if (isPublic && !file) all.set(key, values.get(key) ?? "");
+    else all.delete(key);
+  }
+  for (const { key, value, raw } of variables) all.set(key, raw ? value : expand(value));
+  const isName = /^[A-Za-z_]\w*$/;
+  return [...all].flatMap(([key, value]) => (isName.test(key) ? [`${key}=${value}`] : []));
+}
+
+type Doing = Readonly<{ signal: AbortSignal; what: string }>;
+
+/** @returns the last line of the output */
+async function mustDo(
+  engine: Engine,
+  args: readonly string[],
+  { signal, what }: Doing,
+): Promise<string> {
+  const { code, output, problem } = await engine.call(args, { signal });
+  signal.throwIfAborted();
+  if (code === 0) return output.split("\n").at(-1) ?? "";
+  throw new JobFailure("runner_system_failure", `${what} could not be started: ${problem}`);
+}
+
+/** The mark of a script that has begun. The job may change it: it decides about the job's own end alone. */
+const beginningOf = (temporary: string): string => `${temporary}/.begun`;
+
+/**
+ * Runs the one script that is there. The first process of a container is not its shell, which would ignore
+ * SIGTERM there.
+ */
+function startOf({ seen }: Workplace): string {
+  return [
+    `: > ${beginningOf(seen.temporary)}`,
+    `for script in ${seen.scripts}/*.sh; do :; done`,
+    'if command -v bash >/dev/null; then bash "$script"; else sh "$script"; fi',
+    'exit "$?"',
+  ].join("\n");
+}
+
+/** To all processes of the container; the second one to its first process, which the first leaves out. */
+const terminate = "kill -TERM -1; kill -TERM 1";
+
+const exists = (file: string): Promise<boolean> =>
+  access(file).then(
+    () => true,
+    () => false,
+  );
+
+function notBegun(code: number | null): JobFailure {
+  if (code !== 0) {
+    return new JobFailure("runner_system_failure", "the container of the job did not start");
+  }
+  const message =
+    'the entrypoint of the image ended without running the script; entrypoint: [""] leaves it out';
+  return new JobFailure("script_failure", message, 1);
+}
+
+/** Lets users other than root work with what the agent made. Nothing of the job has run in the container yet. */
+async function handOver({ builds, scripts }: Workplace, user: string): Promise<void> {
+  await chmod(scripts, 0o755);
+  if (/^(?:root|0)?(?::.*)?$/.test(user)) return;
+  const args = ["-R", "a+rwX", "--", builds];
+  await once(spawn("chmod", args, { stdio: "ignore" }), "close");
+}

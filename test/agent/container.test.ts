@@ -1,0 +1,182 @@
+import { readdir } from "node:fs/promises";
+import { expect } from "chai";
+
+import { openExecutor } from "../../src/agent/executor.ts";
+import { givenJobs } from "../support/carried-job.ts";
+import { type ImageName, testEngine } from "../support/container-engine.ts";
+
+const engine = await testEngine();
+const success = { state: "success" } as const;
+
+async function given() {
+  const jobs = await givenJobs();
+  const executor = await openExecutor("docker", {
+    ...{ readable: [], hidden: [] },
+    pullPolicies: ["if-not-present", "never"],
+  });
+  const named = (name: ImageName, more: Readonly<Record<string, unknown>> = {}) => ({
+    name: engine?.image(name),
+    ...more,
+  });
+  type More = Parameters<typeof jobs.run>[0] & Readonly<{ image?: unknown; services?: unknown }>;
+  const run = ({ image = named("plain"), services, variables, ...more }: More = {}) =>
+    jobs.run({
+      ...{ ...more, executor, fields: { image, services, ...more.fields } },
+      variables: { GIT_STRATEGY: "none", ...variables },
+    });
+  return { ...jobs, executor, run, named };
+}
+
+/** Containers and networks of agents. */
+async function left(): Promise<string> {
+  const filter = ["--quiet", "--filter", `label=ledgerforge.agent=carried-${process.pid}`];
+  const found = [
+    await engine?.call("ps", "--all", ...filter),
+    await engine?.call("network", "ls", ...filter),
+  ];
+  return found.join("");
+}
+
+describe("a job in a container", () => {
+  it("keeps what its script changed for its after_script, and nothing afterwards", async () => {
+    const { run } = await given();
+    const { end, said } = await run({
+      script: ["echo kept > /tmp/kept", "id -u", "echo $HOME"],
+      afterScript: ["cat /tmp/kept"],
+    });
+    expect(end, said).to.deep.equal(success);
+    expect(said).to.match(/^0\n.*^\/root\n.*^kept\n/ms);
+    expect(await left()).to.equal("");
+  });
+
+  it("runs as the user of the image, who writes where the agent did", async () => {
+    const { run, named } = await given();
+    const none = { key: "GIT_STRATEGY", value: "none" };
+    const fields = { variables: [none, { key: "CONF", value: "text", file: true }] };
+    const script = ["id -u", "cat $CONF", "touch here", "echo x >> $CONF", "ls -ld $HOME"];
+    const { end, said } = await run({ image: named("nobody"), fields, script });
+    expect(end, said).to.deep.equal(success);
+    expect(said).to.match(/^1234\n.*^text/ms);
+    const other = { executor_opts: { docker: { user: "0" } } };
+    expect((await run({ image: named("nobody", other), script: ["id -u"] })).said).to.match(/^0$/m);
+  });
+
+  it("fails with the exit code of its script, whichever it is", async () => {
+    const { run } = await given();
+    for (const exitCode of [3, 125, 127]) {
+      const { end } = await run({ script: [`(exit ${exitCode})`, "echo not reached"] });
+      expect(end).to.deep.equal({ state: "failed", reason: "script_failure", exitCode });
+    }
+  });
+
+  it("does not succeed by an entrypoint that runs no script", async () => {
+    const { run, named } = await given();
+    const deaf = await run({ image: named("deaf"), script: ["echo ran"] });
+    expect(deaf.end, deaf.said).to.include({ state: "failed", reason: "script_failure" });
+    expect(deaf.said).to.contain('entrypoint: [""]');
+    for (const entrypoint of [[""], ["/bin/env", "ADDED=1"]]) {
+      const image = named("deaf", { entrypoint });
+      const { end, said } = await run({ image, script: ["echo ran $ADDED"] });
+      expect(end, said).to.deep.equal(success);
+      expect(said).to.match(entrypoint[1] === undefined ? /^ran$/m : /^ran 1$/m);
+    }
+  });
+
+  it("says what is wrong with an image that cannot be had", async () => {
+    const { run } = await given();
+    const missing = await run({ image: { name: "127.0.0.1:1/missing:1" }, script: ["true"] });
+    expect(missing.end, missing.said).to.include({ reason: "image_pull_failure" });
+    expect(missing.said).to.match(/the image 127.0.0.1:1\/missing:1 cannot be had: .*refused/s);
+    const refused = { name: "x", pull_policy: ["always"] };
+    const { end, said } = await run({ image: refused, script: ["true"] });
+    expect(end, said).to.include({ reason: "runner_configuration_error" });
+    expect(said).to.contain("pull_policy always is not allowed");
+  });
+
+  it("gets variables as they are, and shows secrets to none who look at the engine", async () => {
+    const { run, parent } = await given();
+    const odd = "a 'b' \"c\" $HOME `id` \\n\nnext --privileged; exit 1 #";
+    const inspect = { shown: "", processes: "" };
+    const { end, said } = await run({
+      fields: {
+        variables: [
+          { key: "GIT_STRATEGY", value: "none" },
+          { key: "ODD", value: odd, raw: true, public: true },
+          { key: "SECRET", value: "s3cret-value" },
+          { key: "IMAGE", value: engine?.image("plain") },
+        ],
+        image: { name: "$IMAGE" },
+      },
+      script: ['printf "%s|" "$ODD" "$SECRET"', "echo ready", "sleep 30"],
+      canceledAt: "ready",
+      atCancel: async () => {
+        const ids = await engine?.call("ps", "--quiet", "--filter", "label=ledgerforge.run");
+        inspect.shown = (await engine?.call("inspect", ids ?? "")) ?? "";
+      },
+    });
+    expect(end).to.include({ reason: "job_canceled" });
+    expect(said).to.contain(`${odd}|s3cret-value|`);
+    expect(inspect.shown).to.contain("ledgerforge.run").and.not.to.contain("s3cret-value");
+    expect(inspect.shown).not.to.contain("HOME=/builds");
+    expect(await readdir(parent)).to.include("search");
+  });
+});
+
+describe("the container of a job that is canceled", () => {
+  it("sends SIGTERM to its script, and runs its after_script", async () => {
+    const { run } = await given();
+    const { end, said } = await run({
+      script: ["trap 'echo cleaned up; exit 1' TERM", "echo ready", "sleep 60 & wait"],
+      afterScript: ["echo after $CI_JOB_STATUS", "ps | grep -c sleep || true"],
+      canceledAt: "ready\n",
+    });
+    expect(end, said).to.include({ reason: "job_canceled" });
+    expect(said).to.match(/^cleaned up\n.*^after canceled\n/ms);
+    expect(await left()).to.equal("");
+  });
+});
+
+describe("services of a job", () => {
+  it("are reached by their aliases once they listen, and see no secrets", async () => {
+    const { run, named } = await given();
+    const service = named("greeting", { alias: "one, two" });
+    const variables = [{ key: "NAME", value: "$WHO" }];
+    const { end, said } = await run({
+      fields: {
+        variables: [
+          { key: "GIT_STRATEGY", value: "none" },
+          { key: "GREETING", value: "hello", public: true },
+          { key: "WHO", value: "Anna" },
+          { key: "HIDDEN", value: "s3cret-value" },
+        ],
+        services: [{ ...service, variables }, named("plain", { command: ["env"] })],
+      },
+      script: [
+        ...["one", "two", "localhost-ledgerforge-test-greeting"].map(
+          (host) => `nc ${host} 80 </dev/null`,
+        ),
+      ],
+    });
+    expect(end, said).to.deep.equal(success);
+    expect(said.match(/^hello of Anna$/gm)).to.have.length(3);
+    expect(said).to.contain("has ended").and.not.to.contain("s3cret-value");
+    expect(await left()).to.equal("");
+  });
+});
+
+describe("what an agent that was killed left of its jobs", () => {
+  it("is removed with their services and networks, whatever they are", async () => {
+    const { run, named, executor } = await given();
+    const { end, said } = await run({
+      services: [named("greeting")],
+      script: ["trap '' TERM", "echo ready", "sleep 60"],
+      canceledAt: "ready\n",
+      async atCancel() {
+        expect((await left()).length).to.be.greaterThan(0);
+        await executor.removeAll?.(`carried-${process.pid}`);
+        expect(await left()).to.equal("");
+      },
+    });
+    expect(end, said).to.include({ state: "failed" });
+  });
+});
