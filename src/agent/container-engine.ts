@@ -1,5 +1,5 @@
 import { access, constants } from "node:fs/promises";
-import { homedir } from "node:os";
+import { homedir, userInfo } from "node:os";
 import path from "node:path";
 
 import { ConfigError, inheritedEnvironment } from "../config.ts";
@@ -12,6 +12,8 @@ export const pathDefault = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/s
 export type Engine = Readonly<{
   program: string;
   env: Readonly<Record<string, string>>;
+  /** Whom files of the agent belong to, as containers name that user; undefined for root, who has every file. */
+  owner: string | undefined;
   /** Runs one of its commands to the end. */
   call: (args: readonly string[], options?: CallOptions) => Promise<Called>;
 }>;
@@ -39,14 +41,21 @@ export async function openEngine(): Promise<Engine> {
     const program = await findProgram(name);
     if (program === undefined) continue;
     const engine = engineOf(program);
-    const { code, problem } = await engine.call(["ps", "--quiet"]);
-    if (code === 0) return engine;
+    const { code, output, problem } = await engine.call(["info", "--format", "{{json .}}"]);
+    if (code === 0) return { ...engine, owner: ownerOf(output) };
     problems.push(`${program}: ${problem}`);
   }
   const why = problems.length === 0 ? "" : ` (${problems.join("; ")})`;
   throw new ConfigError(
     `The executor docker needs docker or podman, and the right to use it${why}.`,
   );
+}
+
+/** @param about the engine, as JSON: docker and podman name differently that they run without root */
+function ownerOf(about: string): string | undefined {
+  const { uid, gid } = userInfo();
+  if (uid === 0) return undefined;
+  return /"rootless": ?true|"name=rootless"/.test(about) ? "0:0" : `${uid}:${gid}`;
 }
 
 export async function findProgram(name: string): Promise<string | undefined> {
@@ -73,7 +82,7 @@ function engineOf(program: string): Engine {
     ...{ PATH: inherited["PATH"] ?? pathDefault, HOME: homedir() },
   };
   return {
-    ...{ program, env },
+    ...{ program, env, owner: undefined },
     async call(args, { signal = timeoutSignal(callMs), env: more = {} } = {}) {
       const [out, error] = [new Start(), new Start()];
       const ended = await runToEnd(

@@ -18,7 +18,7 @@ import {
 import { awaitService, hostNamesOf, portOf, type Service } from "./container-service.ts";
 import type { Executor, Preparing } from "./executor.ts";
 import { JobFailure, type JobImage, type JobService } from "./job.ts";
-import type { Workplace } from "./workplace.ts";
+import { seenBuilds, type Workplace } from "./workplace.ts";
 
 type Marked = Pick<Workplace, "mark">;
 
@@ -31,6 +31,7 @@ type Settings = Readonly<{
   pullPolicies: readonly PullPolicy[];
   /** Runs git for the job; undefined where there is none. */
   sandbox: Executor | undefined;
+  engine?: Engine;
 }>;
 
 /**
@@ -41,7 +42,7 @@ type Settings = Readonly<{
  * @throws ConfigError when no engine can be used
  */
 export async function containers(settings: Settings): Promise<Executor> {
-  const engine = await openEngine();
+  const { engine = await openEngine() } = settings;
   const unprepared = (): never => {
     throw new Error("The container of the job is not there yet.");
   };
@@ -72,11 +73,25 @@ async function remove(engine: Engine, label: string): Promise<void> {
   const found = async (args: readonly string[]): Promise<readonly string[]> =>
     (await engine.call([...args, ...filter], { signal })).output.split("\n").filter(Boolean);
   const all = await found(["ps", "--all"]);
+  if (engine.owner !== undefined) for (const each of all) await takeBack(engine, each, signal);
   if (all.length > 0) await engine.call(["rm", "--force", "--volumes", "--", ...all], { signal });
   const networks = await found(["network", "ls"]);
   if (networks.length > 0) await engine.call(["network", "rm", "--", ...networks], { signal });
   const left = all.length > 0 ? await found(["ps", "--all"]) : [];
   if (left.length > 0) throw new Error(`Containers could not be removed: ${left.join(", ")}`);
+}
+
+/** Files that a container made belong to its user: gives them to the agent, which reads and removes them. */
+async function takeBack(engine: Engine, container: string, signal: AbortSignal): Promise<void> {
+  const of = `{{.Image}}{{range .Mounts}}{{if eq .Destination "${seenBuilds}"}} {{.Source}}{{end}}{{end}}`;
+  const found = await engine.call(["container", "inspect", "--format", of, "--", container]);
+  const [, image = "", builds] = /^(\S+)(?: (.+))?$/.exec(found.output) ?? [];
+  if (builds === undefined) return;
+  await engine.call(["stop", "--time", "0", "--", container], { signal });
+  const as = ["--user", "0:0", "--network", "none", "--entrypoint", "chown"];
+  const view = ["--volume", `${builds}:${seenBuilds}`];
+  const chown = ["-R", "-h", `${engine.owner}`, seenBuilds];
+  await engine.call(["run", "--rm", ...as, ...view, "--", image, ...chown], { signal });
 }
 
 type Prepared = Pick<Executor, "command" | "clean" | "mustHaveRun" | "handOver">;
@@ -93,7 +108,7 @@ async function prepared(engine: Engine, settings: Settings, of: Preparing): Prom
   const container = nameOf(place);
   const args = [
     ...["create", "--name", container, ...labelsOf(place), ...network, ...limits],
-    ...["--log-driver", "none", "--workdir", place.seen.project],
+    ...["--log-driver", "none"],
     ...["--volume", `${place.builds}:${place.seen.builds}`],
     ...["--volume", `${place.scripts}:${place.seen.scripts}:ro`],
     ...runOf(fields, image, ["sh", "-c", startOf(place)]),

@@ -43,7 +43,9 @@ type Leftovers = Readonly<{
 export async function endLeftovers(given: Leftovers): Promise<void> {
   const { executor, workDirectory, systemId } = given;
   await killMarked(`${systemId}:`);
-  await executor.removeAll?.(systemId);
+  await executor.removeAll?.(systemId).catch((error: unknown) => {
+    given.report(`Containers of jobs that were cut off are left: ${String(error)}`);
+  });
   const jobs = path.join(workDirectory, "jobs");
   const names = await readdir(jobs).catch(() => []);
   const end = async (name: string): Promise<void> => {
@@ -57,7 +59,9 @@ export async function endLeftovers(given: Leftovers): Promise<void> {
     }
   };
   await Promise.all(names.map(end));
-  await removeAll(jobs);
+  await removeAll(jobs).catch((error: unknown) => {
+    given.report(`Files of jobs that were cut off are left: ${String(error)}`);
+  });
 }
 
 async function removeOthers(root: string, kept: readonly string[]): Promise<void> {

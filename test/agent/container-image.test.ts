@@ -9,7 +9,8 @@ describe("the name of an image", () => {
   for (const name of [
     ...["--privileged", "-v", "-v /:/host", "", "a b", "a;b", "$(id)", "a\nb", "../x", "/x", "x//"],
     ...["dir:/etc", "dir:80/etc", "oci:etc/x", "oci-archive:x", "docker-archive:/root/x.tar"],
-    ...["docker-archive:x.tar", "docker://x", "containers-storage:x", "x".repeat(513)],
+    ...["docker-archive:x.tar", "docker://x", "containers-storage:x", "forge:port/x"],
+    "x".repeat(513),
   ]) {
     it(`is not ${JSON.stringify(name.slice(0, 40))}`, () => {
       expect(() => checkedImageName(name)).to.throw(/is not the name of an image/);

@@ -1,6 +1,9 @@
-import { readdir } from "node:fs/promises";
+import { readdir, stat } from "node:fs/promises";
+import path from "node:path";
 import { expect } from "chai";
 
+import { containers } from "../../src/agent/container.ts";
+import { openEngine } from "../../src/agent/container-engine.ts";
 import { openExecutor } from "../../src/agent/executor.ts";
 import { givenJobs } from "../support/carried-job.ts";
 import { type ImageName, testEngine } from "../support/container-engine.ts";
@@ -21,7 +24,7 @@ async function given() {
   type More = Parameters<typeof jobs.run>[0] & Readonly<{ image?: unknown; services?: unknown }>;
   const run = ({ image = named("plain"), services, variables, ...more }: More = {}) =>
     jobs.run({
-      ...{ ...more, executor, fields: { image, services, ...more.fields } },
+      ...{ executor, ...more, fields: { image, services, ...more.fields } },
       variables: { GIT_STRATEGY: "none", ...variables },
     });
   return { ...jobs, executor, run, named };
@@ -53,10 +56,12 @@ describe("a job in a container", () => {
     const { run, named } = await given();
     const none = { key: "GIT_STRATEGY", value: "none" };
     const fields = { variables: [none, { key: "CONF", value: "text", file: true }] };
-    const script = ["id -u", "cat $CONF", "touch here", "echo x >> $CONF", "ls -ld $HOME"];
+    // Else git of the image refuses the repository, which belongs to the user of the agent.
+    const git = "echo $GIT_CONFIG_KEY_0=$GIT_CONFIG_VALUE_0";
+    const script = ["id -u", "cat $CONF", "touch here", "echo x >> $CONF", git];
     const { end, said } = await run({ image: named("nobody"), fields, script });
     expect(end, said).to.deep.equal(success);
-    expect(said).to.match(/^1234\n.*^text/ms);
+    expect(said).to.match(/^1234\n.*^text.*^safe.directory=\*$/ms);
     const other = { executor_opts: { docker: { user: "0" } } };
     expect((await run({ image: named("nobody", other), script: ["id -u"] })).said).to.match(/^0$/m);
   });
@@ -119,6 +124,21 @@ describe("a job in a container", () => {
     expect(inspect.shown).to.contain("ledgerforge.run").and.not.to.contain("s3cret-value");
     expect(inspect.shown).not.to.contain("HOME=/builds");
     expect(await readdir(parent)).to.include("search");
+  });
+});
+
+describe("files that a container made", () => {
+  it("are given to an agent that is not root", async () => {
+    const { run, named } = await given();
+    const executor = await containers({
+      ...{ pullPolicies: ["never"], sandbox: undefined },
+      engine: { ...(await openEngine()), owner: "1234:4321" },
+    });
+    const script = ["mkdir -p out", "echo x > out/a.txt", "chmod 700 out"];
+    const { end, said, project } = await run({ executor, image: named("plain"), script });
+    expect(end, said).to.deep.equal(success);
+    const { uid, gid } = await stat(path.join(project, "out/a.txt"));
+    expect([uid, gid]).to.deep.equal([1_234, 4_321]);
   });
 });
 

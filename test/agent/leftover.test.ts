@@ -23,9 +23,12 @@ describe("what an agent that was killed left behind", () => {
     return root;
   }
 
-  async function endedWith(client: Client): Promise<readonly string[]> {
+  async function endedWith(
+    client: Client,
+    more: Partial<Executor> = {},
+  ): Promise<readonly string[]> {
     const reported: string[] = [];
-    const executor = { name: "shell", clean: () => Promise.resolve() } as unknown as Executor;
+    const executor = { name: "shell", ...more } as Executor;
     const report = (text: string) => void reported.push(text);
     await endLeftovers({ client, executor, workDirectory, systemId: "s_1", report });
     return reported;
@@ -49,6 +52,15 @@ describe("what an agent that was killed left behind", () => {
       ...{ token: "glcbt-1", state: "failed", failure_reason: "runner_system_failure" },
     });
     expect(reported).to.deep.equal(["Job 7 failed: the agent was killed."]);
+    expect(await readdir(workDirectory)).to.deep.equal([]);
+  });
+
+  it("stops no start where containers cannot be removed", async () => {
+    await givenRun();
+    const send = async () => new Response(null, { status: 200 });
+    const removeAll = () => Promise.reject(new Error("no engine"));
+    const reported = await endedWith({ send }, { removeAll });
+    expect(reported[0]).to.equal("Containers of jobs that were cut off are left: Error: no engine");
     expect(await readdir(workDirectory)).to.deep.equal([]);
   });
 

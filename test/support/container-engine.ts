@@ -10,6 +10,7 @@ import { isInstalled, programPath, skipWithout } from "./program.ts";
 const busybox = "/bin/busybox";
 const links = [
   "cat",
+  "chown",
   "chmod",
   "env",
   "false",
@@ -35,7 +36,7 @@ async function configurePodman(): Promise<void> {
   const runtime = ["runc", "crun"].find(isInstalled) ?? "crun";
   await writeFile(
     at("containers.conf"),
-    `[containers]\ndefault_ulimits = ["nofile=1024:1024", "nproc=1024:1024"]\n[engine]\nruntime = "${runtime}"\nevents_logger = "none"\ncgroup_manager = "cgroupfs"\n[network]\nnetwork_config_dir = "${at("networks")}"\n`,
+    `[containers]\ndefault_ulimits = ["nofile=1024:1024", "nproc=1024:1024"]\n[engine]\nruntime = "${runtime}"\nevents_logger = "none"\ncgroup_manager = "cgroupfs"\n`,
   );
   await writeFile(
     at("storage.conf"),
@@ -65,7 +66,7 @@ const images = {
   plain: [],
   nobody: ["USER dev"],
   deaf: ['ENTRYPOINT ["/bin/true"]'],
-  greeting: ["EXPOSE 80/tcp", 'CMD ["nc", "-ll", "-p", "80", "-e", "/bin/answer"]'],
+  greeting: ["EXPOSE 80/tcp", 'CMD ["sh", "-c", "sleep 1; exec nc -ll -p 80 -e /bin/answer"]'],
 } as const;
 
 export type ImageName = keyof typeof images;
