@@ -41,28 +41,33 @@ const untrackedBytesMax = 16 * 1024 ** 2;
 /** Carries out all stages of a job. What goes wrong is in its log. */
 export async function carryOut(given: Run): Promise<JobEnd> {
   const caches = openCaches(given.cacheDirectory, given.job.job_info.project_id);
-  const { end, run } = await scriptsOf(given, caches);
-  if (run.over.aborted) return end;
+  const { end, run, isRemoved } = await scriptsOf(given, caches);
+  if (run.over.aborted || !isRemoved) return end;
   await storeCaches(run, caches, end);
   const uploaded = await attempt(run, () => upload(run, end));
   return end.state === "success" ? uploaded : end;
 }
 
-/** Nothing of the job runs after it. */
-async function scriptsOf(given: Run, caches: Caches): Promise<Readonly<{ end: JobEnd; run: Run }>> {
+type Ran = Readonly<{
+  end: JobEnd;
+  run: Run;
+  /** Nothing of the job runs any more. */
+  isRemoved: boolean;
+}>;
+
+async function scriptsOf(given: Run, caches: Caches): Promise<Ran> {
   let run = given;
-  try {
-    const ready = await attempt(run, async () => {
-      run = await prepare(given);
-      await sources(run);
-      await restoreCaches(run, caches);
-      await download(run);
-      await run.executor.handOver?.();
-    });
-    return { end: ready.state === "success" ? await userScripts(run) : ready, run };
-  } finally {
-    await run.executor.remove?.(run.place);
-  }
+  const ready = await attempt(run, async () => {
+    run = await prepare(given);
+    await sources(run);
+    await restoreCaches(run, caches);
+    await download(run);
+    await run.executor.handOver?.();
+  });
+  const end = ready.state === "success" ? await userScripts(run) : ready;
+  const removed = await attempt(run, async () => run.executor.remove?.(run.place));
+  const isRemoved = removed.state === "success";
+  return { end: end.state === "success" ? removed : end, run, isRemoved };
 }
 
 /** As in gitlab-runner, after_script runs once the script has begun, unless the time of the job is over. */
@@ -155,6 +160,7 @@ async function download(run: Run): Promise<void> {
     let left = attemptsOf(environment.values, "ARTIFACT_DOWNLOAD_ATTEMPTS");
     for (;;) {
       try {
+        await mustBeInPlace(run);
         return await downloadArtifacts(transferOf(run, run.script));
       } catch (error) {
         left -= 1;
@@ -363,6 +369,8 @@ async function untrackedOf(run: Run): Promise<ReadonlySet<string>> {
     onOutput,
     signal: run.over,
   });
+  // What the job put in the place of git has run.
+  await mustBeInPlace(run);
   return new Set(Buffer.concat(pieces).toString().split("\0").filter(Boolean));
 }
 

@@ -1,12 +1,13 @@
 import { execFile } from "node:child_process";
-import { readdir } from "node:fs/promises";
+import { mkdir, readdir, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { promisify } from "node:util";
 import { expect } from "chai";
 
-import { openExecutor } from "../../src/agent/executor.ts";
+import { openExecutor, shell } from "../../src/agent/executor.ts";
 import { Job } from "../../src/agent/job.ts";
 import { sourcesOf } from "../../src/agent/sources.ts";
+import { zip } from "../support/archive.ts";
 import { givenJobs } from "../support/carried-job.ts";
 import { commit, git, temporaryDirectory, workingCopy } from "../support/git.ts";
 import { needsSandbox } from "../support/own-agent.ts";
@@ -64,6 +65,70 @@ describe("a job in a sandbox that is canceled", () => {
       script: ["test ! -e /proc/$$/fd/3"],
     });
     expect(end, said).to.deep.equal({ state: "success" });
+  });
+});
+
+describe("a job in a sandbox that puts a link in the place of its project", () => {
+  needsSandbox();
+
+  const swap = (to: string): readonly string[] => [
+    'mv "$CI_PROJECT_DIR" "$CI_PROJECT_DIR.away"',
+    `ln -s ${to} "$CI_PROJECT_DIR"`,
+  ];
+
+  it("before artifacts of other jobs are unpacked fails, and nothing is written there", async () => {
+    const { parent, run } = await givenJobs();
+    const elsewhere = path.join(parent, "elsewhere");
+    await mkdir(elsewhere);
+    const { end, said } = await run({
+      ...{ variables: none, executor: await openExecutor("bubblewrap", opening) },
+      client: { send: async () => new Response(zip([["authorized_keys", "x"]])) },
+      hooks: [{ name: "pre_get_sources_script", script: swap(elsewhere) }],
+      fields: {
+        dependencies: [{ id: 9, token: "t", name: "one", artifacts_file: { filename: "a.zip" } }],
+      },
+    });
+    expect(await readdir(elsewhere)).to.deep.equal([]);
+    expect(end, said).to.deep.equal({ state: "failed", reason: "script_failure", exitCode: 1 });
+  });
+
+  it("in the place of git, which lists what is cached, has nothing cached from there", async () => {
+    const { parent, run } = await givenJobs();
+    const elsewhere = path.join(parent, "elsewhere");
+    await mkdir(elsewhere);
+    await writeFile(path.join(elsewhere, "secret"), "of the machine");
+    const fake = ["#!/bin/sh", ...swap(elsewhere), "printf 'secret\\0'"];
+    const { said } = await run({
+      variables: { ...none, PATH: "$CI_PROJECT_DIR.bin:/usr/bin:/bin" },
+      executor: await openExecutor("bubblewrap", opening),
+      script: [
+        'mkdir "$CI_PROJECT_DIR.bin"',
+        `cat > "$CI_PROJECT_DIR.bin/git" <<'EOF'\n${fake.join("\n")}\nEOF`,
+        'chmod +x "$CI_PROJECT_DIR.bin/git"',
+      ],
+      fields: { cache: [{ key: "kept", untracked: true }] },
+    });
+    expect(said).to.include("The cache was not stored: the directory of the project is gone");
+    expect(said).not.to.match(/Cached \d/);
+  });
+});
+
+describe("a job whose containers cannot be removed", () => {
+  needsProgram("bash");
+
+  it("fails, and nothing of it is stored", async () => {
+    const { run } = await givenJobs();
+    const remove = async (): Promise<void> => {
+      throw new Error("the engine does not answer");
+    };
+    const { end, said } = await run({
+      ...{ variables: none, executor: { ...shell, remove } },
+      script: ["echo kept > file"],
+      fields: { cache: [{ key: "kept", paths: ["file"], when: "always" }] },
+    });
+    expect(end).to.deep.equal({ state: "failed", reason: "runner_system_failure" });
+    expect(said).to.include("the engine does not answer");
+    expect(said).not.to.include("Saving cache");
   });
 });
 
