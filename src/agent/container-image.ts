@@ -16,6 +16,8 @@ export type Image = Readonly<{
 /** Places other than registries that podman reads images from, as files of this machine. */
 const transports =
   /^(?:atomic|containers-storage|dir|docker-archive|docker-daemon|oci|oci-archive|ostree|sif|tarball):/;
+/** Of an image that is there, no matter which job pulled it. */
+const imageId = /^(?:sha256:)?[0-9a-f]{64}$/;
 const lengthMax = 512;
 
 /**
@@ -28,7 +30,8 @@ export function checkedImageName(name: string): string {
   const host = rest.length === 0 ? "" : first;
   const isHost = /^(?:[\w.-]*|\[[a-f\d:]+\])(?::\d+)?$/i.test(host);
   const isName = /^[a-z\d[][\w.:/@[\]-]*$/i.test(name) && name.length <= lengthMax;
-  if (isName && isHost && rest.every(Boolean) && !transports.test(name)) return name;
+  const isOfMachine = transports.test(name) || imageId.test(name);
+  if (isName && isHost && rest.every(Boolean) && !isOfMachine) return name;
   const shown = JSON.stringify(name.slice(0, lengthMax));
   throw new JobFailure("runner_configuration_error", `${shown} is not the name of an image.`);
 }

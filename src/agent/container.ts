@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { access, chmod, rm } from "node:fs/promises";
+import { chmod, lstat, rm } from "node:fs/promises";
 import path from "node:path";
 
 import { timeoutSignal } from "../platform/time/timeout-signal.ts";
@@ -18,12 +18,15 @@ import {
 import { awaitService, hostNamesOf, portOf, type Service } from "./container-service.ts";
 import type { Executor, Preparing } from "./executor.ts";
 import { JobFailure, type JobImage, type JobService } from "./job.ts";
+import { quoted } from "./script.ts";
 import { seenBuilds, type Workplace } from "./workplace.ts";
 
 type Marked = Pick<Workplace, "mark">;
 
 const imageDefault = "debian:stable-slim";
 const removalMs = 60_000;
+/** For an image's `chown` of all that its containers made. */
+const takeBackMs = 10 * 60_000;
 const runLabel = "ledgerforge.run";
 const agentLabel = "ledgerforge.agent";
 
@@ -66,31 +69,43 @@ const labelsOf = ({ mark }: Marked): readonly string[] => [
   ...["--label", `${agentLabel}=${mark.slice(0, mark.indexOf(":"))}`],
 ];
 
-/** Removes containers, with what they wrote, and networks. */
+/**
+ * Removes containers, with what they wrote, and networks.
+ *
+ * @throws Error unless no container is left: what a live one does to files would mislead the agent
+ */
 async function remove(engine: Engine, label: string): Promise<void> {
-  const signal = timeoutSignal(removalMs);
   const filter = ["--quiet", "--filter", `label=${label}`];
-  const found = async (args: readonly string[]): Promise<readonly string[]> =>
-    (await engine.call([...args, ...filter], { signal })).output.split("\n").filter(Boolean);
+  const found = async (args: readonly string[]): Promise<readonly string[]> => {
+    const { code, output, problem } = await engine.call([...args, ...filter]);
+    if (code !== 0) throw new Error(`Containers could not be listed: ${problem}`);
+    return output.split("\n").filter(Boolean);
+  };
+  const made = await found(["ps", "--all"]);
+  if (engine.owner !== undefined) for (const each of made) await takeBack(engine, each);
   const all = await found(["ps", "--all"]);
-  if (engine.owner !== undefined) for (const each of all) await takeBack(engine, each, signal);
-  if (all.length > 0) await engine.call(["rm", "--force", "--volumes", "--", ...all], { signal });
+  if (all.length > 0) await engine.call(["rm", "--force", "--volumes", "--", ...all]);
   const networks = await found(["network", "ls"]);
-  if (networks.length > 0) await engine.call(["network", "rm", "--", ...networks], { signal });
-  const left = all.length > 0 ? await found(["ps", "--all"]) : [];
+  if (networks.length > 0) await engine.call(["network", "rm", "--", ...networks]);
+  const left = await found(["ps", "--all"]);
   if (left.length > 0) throw new Error(`Containers could not be removed: ${left.join(", ")}`);
 }
 
-/** Files that a container made belong to its user: gives them to the agent, which reads and removes them. */
-async function takeBack(engine: Engine, container: string, signal: AbortSignal): Promise<void> {
-  const of = `{{.Image}}{{range .Mounts}}{{if eq .Destination "${seenBuilds}"}} {{.Source}}{{end}}{{end}}`;
+/**
+ * Files that a container made belong to its user: gives them to the agent, which reads and removes them. The image is
+ * the job's, so the container that does it is removed with those of the job.
+ */
+async function takeBack(engine: Engine, container: string): Promise<void> {
+  const of = `{{.Image}} {{index .Config.Labels "${runLabel}"}}{{range .Mounts}}{{if eq .Destination "${seenBuilds}"}} {{.Source}}{{end}}{{end}}`;
   const found = await engine.call(["container", "inspect", "--format", of, "--", container]);
-  const [, image = "", builds] = /^(\S+)(?: (.+))?$/.exec(found.output) ?? [];
+  const [, image = "", mark = "", builds] = /^(\S+) (\S+)(?: (.+))?$/.exec(found.output) ?? [];
   if (builds === undefined) return;
-  await engine.call(["stop", "--time", "0", "--", container], { signal });
-  const as = ["--user", "0:0", "--network", "none", "--entrypoint", "chown"];
+  await engine.call(["stop", "--time", "0", "--", container]);
+  const bounds = [...labelsOf({ mark }), ...limits, "--log-driver", "none"];
+  const as = [...bounds, "--user", "0:0", "--network", "none", "--entrypoint", "chown"];
   const view = ["--volume", `${builds}:${seenBuilds}`];
   const chown = ["-R", "-h", `${engine.owner}`, seenBuilds];
+  const signal = timeoutSignal(takeBackMs);
   await engine.call(["run", "--rm", ...as, ...view, "--", image, ...chown], { signal });
 }
 
@@ -153,8 +168,9 @@ function fieldsOf(given: JobImage, { settings, environment: { expand } }: Starti
     name: checkedImageName(expand(given.name)),
     policies: policiesOf(given.pull_policy, settings.pullPolicies),
     entrypoint: given.entrypoint ?? undefined,
-    user: user === undefined ? undefined : expand(user),
-    platform: platform === undefined ? undefined : expand(platform),
+    // Variables that are not set leave none.
+    user: expand(user ?? "") || undefined,
+    platform: expand(platform ?? "") || undefined,
   };
 }
 
@@ -262,8 +278,8 @@ const beginningOf = (temporary: string): string => `${temporary}/.begun`;
  */
 function startOf({ seen }: Workplace): string {
   return [
-    `: > ${beginningOf(seen.temporary)}`,
-    `for script in ${seen.scripts}/*.sh; do :; done`,
+    `: > ${quoted(beginningOf(seen.temporary))}`,
+    `for script in ${quoted(seen.scripts)}/*.sh; do :; done`,
     'if command -v bash >/dev/null; then bash "$script"; else sh "$script"; fi',
     'exit "$?"',
   ].join("\n");
@@ -273,7 +289,7 @@ function startOf({ seen }: Workplace): string {
 const terminate = "kill -TERM -1; kill -TERM 1";
 
 const exists = (file: string): Promise<boolean> =>
-  access(file).then(
+  lstat(file).then(
     () => true,
     () => false,
   );

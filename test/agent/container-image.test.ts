@@ -10,7 +10,7 @@ describe("the name of an image", () => {
     ...["--privileged", "-v", "-v /:/host", "", "a b", "a;b", "$(id)", "a\nb", "../x", "/x", "x//"],
     ...["dir:/etc", "dir:80/etc", "oci:etc/x", "oci-archive:x", "docker-archive:/root/x.tar"],
     ...["docker-archive:x.tar", "docker://x", "containers-storage:x", "forge:port/x"],
-    "x".repeat(513),
+    ...["f".repeat(64), `sha256:${"0".repeat(64)}`, "x".repeat(513)],
   ]) {
     it(`is not ${JSON.stringify(name.slice(0, 40))}`, () => {
       expect(() => checkedImageName(name)).to.throw(/is not the name of an image/);
