@@ -123,8 +123,8 @@ export class WrongSecretKey extends Error {
   override readonly name = "WrongSecretKey";
 }
 
-/** Enough to find one of the right SECRET_KEY where single keys were damaged. */
-const checkedKeysMax = 20;
+/** Nearly always the first one fits. */
+const checkedAtOnce = 100;
 
 /**
  * Another SECRET_KEY opens nothing that was sealed, does not find the e-mail addresses that are taken, and would wrap
@@ -134,12 +134,19 @@ const checkedKeysMax = 20;
  * @throws WrongSecretKey
  */
 export async function checkSecretKey(db: Knex, secretKey: string): Promise<boolean> {
-  const keys = await db<WrappedKey>("vault_key")
-    .orderBy("subject")
-    .limit(checkedKeysMax)
-    .select("subject", "wrapped");
-  if (keys.length === 0) return false;
-  if (keys.some(wrappingCheck(secretKey))) return true;
+  const isOpened = wrappingCheck(secretKey);
+  let last: string | undefined;
+  for (;;) {
+    const keys = await db<WrappedKey>("vault_key")
+      .where("subject", ">", last ?? "")
+      .orderBy("subject")
+      .limit(checkedAtOnce)
+      .select("subject", "wrapped");
+    if (keys.some(isOpened)) return true;
+    if (keys.length === 0) break;
+    last = keys.at(-1)?.subject;
+  }
+  if (last === undefined) return false;
   throw new WrongSecretKey(
     "SECRET_KEY is not the one of this instance: it opens none of the keys in the database. Start with the " +
       "one that the instance was set up with (embedded: DATA_DIR/secret-key)",

@@ -1,4 +1,4 @@
-import { randomUUID } from "node:crypto";
+import { randomBytes, randomUUID } from "node:crypto";
 import { expect } from "chai";
 
 import { Sealed } from "../../../src/events/core/sealed.ts";
@@ -75,6 +75,17 @@ describe("the vault", () => {
     const fresh = `user-${randomUUID()}`;
     await expect(wrong.seal(fresh, "x")).to.be.rejectedWith(WrongSecretKey);
     expect(await db("vault_key").where({ subject: fresh })).to.deep.equal([]);
+  });
+
+  it("takes a SECRET_KEY that opens one of many keys for the right one", async () => {
+    // Keys that another SECRET_KEY wrapped, before the right one in the order of subjects.
+    const subjects = Array.from({ length: 250 }, (_, n) => `a-${n}`);
+    const rows = subjects.map((name) => ({ subject: name, wrapped: randomBytes(60) }));
+    await db("vault_key").insert(rows);
+    const fresh = `user-${randomUUID()}`;
+    await openVault(db, secret).seal(fresh, "x");
+    expect(await db("vault_key").where({ subject: fresh })).to.have.length(1);
+    await db("vault_key").whereIn("subject", subjects).delete();
   });
 
   it("refuses text that was altered or moved to another subject", async () => {
