@@ -57,7 +57,8 @@ export function patiently(reactor: Reactor, deps: WorkerDeps): PatientReaction {
   };
 }
 
-const passing: ReadonlySet<RefusalKind> = new Set(["unavailable", "too_many", "conflict"]);
+/** Of refusals that a later attempt may not meet. */
+export const passing: ReadonlySet<RefusalKind> = new Set(["unavailable", "too_many", "conflict"]);
 
 function isPermanent(error: unknown): boolean {
   if (error instanceof PermanentFailure || error instanceof z.ZodError) return true;

@@ -10,6 +10,7 @@ import { findProjectById, type ProjectRow } from "../../projections/project/proj
 import { findProjectByPath } from "../../projections/project/project-path.ts";
 import { findRef } from "../../projections/repository/git-ref.ts";
 import type { WorkerDeps } from "../core/deps.ts";
+import { passing } from "../core/set-aside.ts";
 import { artifactFile } from "./artifact-file.ts";
 import { type CreatedPipeline, type NewPipeline, noPipelineReason } from "./create.ts";
 import { expansionOf, handedVariables } from "./downstream-variable.ts";
@@ -60,7 +61,7 @@ export async function startDownstream(
 
 /** What a pipeline is given may be too large to be stored, for example. */
 function lasting(error: unknown): Refusal {
-  if (error instanceof Refusal && error.kind !== "unavailable") return error;
+  if (error instanceof Refusal && !passing.has(error.kind)) return error;
   throw error;
 }
 
