@@ -181,8 +181,12 @@ describe("addresses that the service sends", () => {
     expect(taken.status).to.equal(422);
     const { status, location } = await recipient.submit(form, at, { ...fields, alias: "mine" });
     expect([status, location]).to.deep.equal([303, "/project/bob/mine"]);
-    expect((await recipient.see(location)).text).to.contain("README.md");
-  }).timeout(120_000);
+    // The answer does not wait for a copy that takes long.
+    await eventually(
+      async () => (await recipient.see(location)).text.includes("README.md"),
+      120_000,
+    );
+  }).timeout(180_000);
 
   it("are made in files that this test knows", async () => {
     const files = (await readdir("src", { recursive: true })).filter(
