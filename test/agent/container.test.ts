@@ -115,7 +115,13 @@ describe("a job in a container", () => {
       script: ['printf "%s|" "$ODD" "$SECRET"', "echo ready", "sleep 30"],
       canceledAt: "ready",
       atCancel: async () => {
-        const ids = await engine?.call("ps", "--quiet", "--filter", "label=ledgerforge.run");
+        const ids = await engine?.call(
+          "ps",
+          "--all",
+          "--quiet",
+          "--filter",
+          "label=ledgerforge.run",
+        );
         inspect.shown = (await engine?.call("inspect", ids ?? "")) ?? "";
       },
     });
