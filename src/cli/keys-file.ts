@@ -1,8 +1,8 @@
 import type { Knex } from "knex";
 import { z } from "zod";
 
-import { type WrappedKey, wrappingCheck } from "../platform/key/vault.ts";
-import { vaultKeys } from "../platform/key/vault-keys.ts";
+import { wrappingCheck } from "../platform/key/vault.ts";
+import { vaultKeys, type WrappedKey } from "../platform/key/wrapped-key.ts";
 import { keepSecretKey, keyCheckOf } from "./secret-key.ts";
 
 /** A file of keys is cut off, was changed, or is another file. */

@@ -1,24 +1,9 @@
 import type { Knex } from "knex";
 
-import { noteGone, type WrappedKey } from "./vault.ts";
+import { noteGone } from "./vault.ts";
+import { vaultKeys, type WrappedKey } from "./wrapped-key.ts";
 
 const rowsAtOnce = 1_000;
-
-/** All keys of an instance, by subject. */
-export async function* vaultKeys(db: Knex): AsyncGenerator<WrappedKey> {
-  let after = "";
-  for (;;) {
-    const rows = await db<WrappedKey>("vault_key")
-      .where("subject", ">", after)
-      .orderBy("subject")
-      .limit(rowsAtOnce)
-      .select("subject", "wrapped");
-    yield* rows;
-    const last = rows.at(-1);
-    if (last === undefined || rows.length < rowsAtOnce) return;
-    after = last.subject;
-  }
-}
 
 /** The first subject that has another key here already; undefined when there is none. */
 export async function findOtherKey(

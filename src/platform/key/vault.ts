@@ -3,6 +3,7 @@ import type { Knex } from "knex";
 import { LRUCache } from "lru-cache";
 
 import { partsOfSealed, Sealed } from "../../events/core/sealed.ts";
+import { vaultKeys, type WrappedKey } from "./wrapped-key.ts";
 
 const ivBytes = 12;
 const tagBytes = 16;
@@ -135,18 +136,12 @@ const checkedAtOnce = 100;
  */
 export async function checkSecretKey(db: Knex, secretKey: string): Promise<boolean> {
   const isOpened = wrappingCheck(secretKey);
-  let last: string | undefined;
-  for (;;) {
-    const keys = await db<WrappedKey>("vault_key")
-      .where("subject", ">", last ?? "")
-      .orderBy("subject")
-      .limit(checkedAtOnce)
-      .select("subject", "wrapped");
-    if (keys.some(isOpened)) return true;
-    if (keys.length === 0) break;
-    last = keys.at(-1)?.subject;
+  let hasKeys = false;
+  for await (const key of vaultKeys(db, checkedAtOnce)) {
+    if (isOpened(key)) return true;
+    hasKeys = true;
   }
-  if (last === undefined) return false;
+  if (!hasKeys) return false;
   throw new WrongSecretKey(
     "SECRET_KEY is not the one of this instance: it opens none of the keys in the database. Start with the " +
       "one that the instance was set up with (embedded: DATA_DIR/secret-key)",
@@ -191,9 +186,6 @@ function gatheredReads<Value>(
     return (await values).get(id);
   };
 }
-
-/** The key of a subject, wrapped by SECRET_KEY. */
-export type WrappedKey = Readonly<{ subject: string; wrapped: Buffer }>;
 
 const wrappingKeyOf = (secretKey: string): Buffer => derive(secretKey, "vault wrapping key");
 
