@@ -24,7 +24,6 @@ import { seenBuilds, type Workplace } from "./workplace.ts";
 type Marked = Pick<Workplace, "mark">;
 
 const imageDefault = "debian:stable-slim";
-const removalMs = 60_000;
 /** For an image's `chown` of all that its containers made. */
 const takeBackMs = 10 * 60_000;
 const runLabel = "ledgerforge.run";
@@ -100,9 +99,18 @@ async function takeBack(engine: Engine, container: string): Promise<void> {
   const found = await engine.call(["container", "inspect", "--format", of, "--", container]);
   const [, image = "", mark = "", builds] = /^(\S+) (\S+)(?: (.+))?$/.exec(found.output) ?? [];
   if (builds === undefined) return;
-  await engine.call(["stop", "--time", "0", "--", container]);
-  const bounds = [...labelsOf({ mark }), ...limits, "--log-driver", "none"];
-  const as = [...bounds, "--user", "0:0", "--network", "none", "--entrypoint", "chown"];
+  await engine.call(stopOf(container));
+  const as = [
+    ...labelsOf({ mark }),
+    ...limits,
+    ...unlogged,
+    "--user",
+    "0:0",
+    "--network",
+    "none",
+    "--entrypoint",
+    "chown",
+  ];
   const view = ["--volume", `${builds}:${seenBuilds}`];
   const chown = ["-R", "-h", `${engine.owner}`, seenBuilds];
   const signal = timeoutSignal(takeBackMs);
@@ -122,8 +130,8 @@ async function prepared(engine: Engine, settings: Settings, of: Preparing): Prom
   const network = await startServices(services, starting);
   const container = nameOf(place);
   const args = [
-    ...["create", "--name", container, ...labelsOf(place), ...network, ...limits],
-    ...["--log-driver", "none"],
+    ...["create", "--name", container, ...labelsOf(place), ...network],
+    ...[...limits, ...unlogged],
     ...["--volume", `${place.builds}:${place.seen.builds}`],
     ...["--volume", `${place.scripts}:${place.seen.scripts}:ro`],
     ...runOf(fields, image, ["sh", "-c", startOf(place)]),
@@ -131,7 +139,6 @@ async function prepared(engine: Engine, settings: Settings, of: Preparing): Prom
   await mustDo(engine, args, { signal, what: "The container of the job" });
   await rm(path.join(place.root, "logins"), { recursive: true, force: true });
   const user = fields.user ?? image.user;
-  const stop = ["stop", "--time", "0", "--", container];
   let hasBegun = false;
   return {
     command: () => ({
@@ -142,7 +149,7 @@ async function prepared(engine: Engine, settings: Settings, of: Preparing): Prom
       terminate: () => engine.call(["exec", container, "sh", "-c", terminate]),
     }),
     async clean() {
-      await engine.call(stop, { signal: timeoutSignal(removalMs) });
+      await engine.call(stopOf(container));
     },
     async mustHaveRun(code) {
       hasBegun ||= await exists(beginningOf(place.temporary));
@@ -155,6 +162,9 @@ async function prepared(engine: Engine, settings: Settings, of: Preparing): Prom
 type Starting = Preparing & Readonly<{ engine: Engine; settings: Settings; logins: Logins }>;
 
 const limits = ["--security-opt", "no-new-privileges", "--stop-timeout", "0"];
+/** Its output goes to the agent alone. */
+const unlogged = ["--log-driver", "none"];
+const stopOf = (container: string): readonly string[] => ["stop", "--time", "0", "--", container];
 const noFields = { entrypoint: null, pull_policy: [], executor_opts: null };
 
 /** What a job gives of an image, expanded. */
