@@ -22,7 +22,7 @@ const own = { executor: "docker", concurrency: 2 } as const;
 const agent = engine && (await startOwnAgent(app, runners, own));
 const host = new URL(app.url).host;
 
-/** In the registry of the service: nobody else has logged in there, and the project is private. */
+/** Pushes to the registry of the service. The project is private: the job needs its token to pull the image. */
 async function push(name: "plain" | "greeting"): Promise<void> {
   const image = `${host}/anna/search/images/${name}:1.0`;
   const login = ["--username", "anna", "--password", token, host];

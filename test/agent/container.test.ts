@@ -191,7 +191,7 @@ describe("services of a job", () => {
 });
 
 describe("what an agent that was killed left of its jobs", () => {
-  it("is removed with their services and networks, whatever they are", async () => {
+  it("is removed, containers of services and networks as well", async () => {
     const { run, named, executor } = await given();
     const { end, said } = await run({
       services: [named("greeting")],

@@ -74,8 +74,8 @@ export async function findLostKeys(stores: Stores, signal: AbortSignal): Promise
 }
 
 /**
- * Makes their texts in the log read as forgotten. Those of forgotten people are noted as well: where a log has no
- * others, the start would be refused for want of a key for ever.
+ * Makes their texts in the log read as forgotten. Those of forgotten people are noted as well: without a key and
+ * without a note, every start beside a log that has no others is refused.
  */
 export async function noteLostKeys(db: Knex, lost: LostKeys): Promise<void> {
   await noteGone(db, [...lost.keyless, ...lost.forgotten, ...lost.replaced]);

@@ -9,7 +9,7 @@ type Placed = Exclude<SubscriptionItem, Readonly<{ kind: "caughtUp" }>>;
 
 /**
  * Cuts a subscription into batches: whatever arrived while the last one was worked on, at once and
- * at most `eventsMax`. So a single event waits for nobody, and a flood is taken in bulk. Reads ahead
+ * at most `eventsMax`. So a single event does not wait, and many are taken together. Reads ahead
  * by one batch and then lets the subscription wait.
  */
 export async function* batches(

@@ -96,7 +96,7 @@ export async function createPipeline(
   const made = await compileFile(file, facts);
   if ("none" in made) {
     if (given === undefined) return made;
-    // The job that starts it fails and has no place for a reason: the pipeline shows it.
+    // The job that starts it fails; a pipeline without jobs shows the reason as well.
     const failed = { compiled: undefined, failureReason: noPipelineReason[made.none] };
     return record(deps, { project, origin, variables, metadata, ...failed });
   }
