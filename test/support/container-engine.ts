@@ -43,9 +43,15 @@ async function configurePodman(): Promise<void> {
     `[storage]\ndriver = "overlay"\ngraphroot = "${at("storage")}"\nrunroot = "${at("run")}"\n`,
   );
   await writeFile(at("registries.conf"), '[[registry]]\nlocation = "127.0.0.1"\ninsecure = true\n');
-  process.env["CONTAINERS_CONF"] = at("containers.conf");
-  process.env["CONTAINERS_STORAGE_CONF"] = at("storage.conf");
-  process.env["CONTAINERS_REGISTRIES_CONF"] = at("registries.conf");
+  const settings = {
+    CONTAINERS_CONF: at("containers.conf"),
+    CONTAINERS_STORAGE_CONF: at("storage.conf"),
+    CONTAINERS_REGISTRIES_CONF: at("registries.conf"),
+  };
+  const configure = (): void => void Object.assign(process.env, settings);
+  configure();
+  // Where all files are loaded before the first one runs, the last one has set these.
+  before(configure);
 }
 
 /** The directory that the images are made of. */
