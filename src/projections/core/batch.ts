@@ -1,3 +1,5 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+
 import type { Recorded } from "../../events/core/event.ts";
 import type { SubscriptionItem } from "../../platform/event-store/event-store.ts";
 
@@ -44,6 +46,8 @@ export async function* batches(
     for (;;) {
       while (buffer.length === 0 && !state.ended) await reader.wait();
       if (buffer.length === 0) break;
+      // Events of one append arrive in one piece, and are decoded one after the other in this turn of the event loop.
+      if (buffer.length < eventsMax) await nextTurn();
       const batch = toBatch(position, buffer.splice(0, eventsMax));
       writer.wake();
       yield batch;

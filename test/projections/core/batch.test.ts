@@ -1,4 +1,7 @@
+import { PassThrough } from "node:stream";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect } from "chai";
+
 import type { SubscriptionItem } from "../../../src/platform/event-store/event-store.ts";
 import { type Batch, batches } from "../../../src/projections/core/batch.ts";
 import { history } from "../../support/history.ts";
@@ -42,6 +45,18 @@ describe("cutting a subscription into batches", () => {
     const { value } = await taking.next();
     expect((value as Batch).events).to.deep.equal([log[0]]);
     end?.();
+    expect((await taking.next()).done).to.equal(true);
+  });
+
+  it("takes events together that arrive in one piece", async () => {
+    const arrived = new PassThrough({ objectMode: true });
+    const taking = batches(arrived, 0n, 100);
+    const first = taking.next();
+    // The batch waits for its first event by now.
+    await nextTurn();
+    for (const item of items.slice(0, 3)) arrived.write(item);
+    expect(((await first).value as Batch).events).to.deep.equal(log.slice(0, 3));
+    arrived.end();
     expect((await taking.next()).done).to.equal(true);
   });
 
