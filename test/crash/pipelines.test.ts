@@ -100,8 +100,8 @@ describe("killing the service and an agent in turn while pipelines run", functio
   it("runs no job twice at a time, and again only where its agent was killed", async () => {
     const isOpen = new Map<unknown, boolean>();
     for (const { type, data } of log) {
-      if (type === "JobAssigned") {
-        expect(isOpen.get(data["jobId"]), "assigned once").not.to.equal(true);
+      if (type === "JobStarted") {
+        expect(isOpen.get(data["jobId"]), "given once").not.to.equal(true);
         isOpen.set(data["jobId"], true);
       } else if (["JobSucceeded", "JobFailed", "JobReturned"].includes(type)) {
         isOpen.set(data["jobId"], false);

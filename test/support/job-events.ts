@@ -22,6 +22,11 @@ export const started = (attempt = 1): JobEvent => ({
   type: "JobStarted",
   data: { ...ids, attempt, agentId, startedAt: at },
 });
+/** Given to the agent, by the token of this run. */
+export const taken = (attempt = 1): JobEvent => ({
+  type: "JobStarted",
+  data: { ...ids, attempt, agentId, tokenHash: token, startedAt: at },
+});
 export const succeeded: JobEvent = {
   type: "JobSucceeded",
   data: { ...ids, attempt: 1, finishedAt: at },

@@ -41,9 +41,9 @@ type Order = Readonly<
   | { type: "DelayJob"; until: string }
   | { type: "BlockJob"; reason: "RESOURCE_GROUP" | "NO_AGENT" }
   | { type: "PlayJob"; by: UserId; variables: Sealed | null }
-  /** Gives a job that was queued for this attempt to an agent. @param tokenHash SHA-256 of the token of this run, hex */
+  /** Gives a job that was queued for this attempt to an agent: its run starts. @param tokenHash SHA-256 of the token of this run, hex */
   | { type: "ClaimJob"; agentId: string; attempt: number; tokenHash: string }
-  /** The agent did not confirm within the time it has. */
+  /** The agent did not confirm the run within the time it has: another one may take the job. */
   | ({ type: "ReturnJob" } & ByAgent)
   | ({ type: "RecordJobStarted" } & ByAgent)
   | ({ type: "RecordJobSucceeded"; environmentUrl?: string | undefined } & ByAgent)
@@ -124,7 +124,7 @@ const decider: Decider<JobState, JobCommand, JobEvent> = {
       case "ClaimJob":
         return claim(state, command, job);
       case "ReturnJob":
-        if (!isAssignedTo(state, command)) return [];
+        if (!isGivenTo(state, command)) return [];
         return [
           {
             type: "JobReturned",
@@ -172,8 +172,10 @@ const decider: Decider<JobState, JobCommand, JobEvent> = {
       }
       case "JobReturned":
         return { ...next, queued: true, agentId: null, tokenHash: null };
-      case "JobStarted":
-        return { ...next, queued: false, agentId: event.data.agentId, attempt: event.data.attempt };
+      case "JobStarted": {
+        const { agentId, attempt, tokenHash = state.tokenHash } = event.data;
+        return { ...next, queued: false, agentId, attempt, tokenHash };
+      }
       case "JobDelayed":
         return { ...next, delayed: true };
       case "JobPlayed":
@@ -271,7 +273,7 @@ function claim(
   if (!state.queued || state.attempt !== attempt) {
     throw new Refusal("conflict", "job.taken", "The job is taken by another agent, or over.");
   }
-  return [{ type: "JobAssigned", data: { ...job, attempt, agentId, tokenHash, assignedAt: at } }];
+  return [{ type: "JobStarted", data: { ...job, attempt, agentId, tokenHash, startedAt: at } }];
 }
 
 function report(
@@ -283,7 +285,8 @@ function report(
   if (isFinished(state.status) && state.attempt === attempt) return alreadyFinished();
   if (command.type === "RecordJobStarted") {
     if (state.status === "RUNNING" && isOfRun(state, command)) return [];
-    const mayStart = agentId === null ? state.queued : isAssignedTo(state, command);
+    const isAssigned = isGivenTo(state, command) && state.status !== "RUNNING";
+    const mayStart = agentId === null ? state.queued : isAssigned;
     if (!mayStart) return notYours();
     return [
       { type: "JobStarted", data: { ...job, attempt: state.attempt, agentId, startedAt: at } },
@@ -326,17 +329,18 @@ function fail(state: JobState, command: Of<"RecordJobFailed">, job: JobIds): rea
   return [failed, reset(job, { by: null, at: finishedAt }, state.released)];
 }
 
-type Assigned = JobState & Readonly<{ agentId: string }>;
+type Given = JobState & Readonly<{ agentId: string }>;
 
 const isOfRun = (state: JobState, { agentId, attempt, tokenHash = null }: ByAgent): boolean =>
   state.agentId === agentId &&
   state.attempt === attempt &&
   (tokenHash === null || state.tokenHash === tokenHash);
 
-function isAssignedTo(state: JobState, given: ByAgent): state is Assigned {
+/** Its run has not ended. Until 2026-11-26 it started when the agent confirmed it, so it may not have started either. */
+function isGivenTo(state: JobState, given: ByAgent): state is Given {
   const isHis = state.agentId !== null && isOfRun(state, given);
-  const isUnconfirmed = state.status === "PENDING" || state.status === "WAITING_FOR_RESOURCE";
-  return isHis && isUnconfirmed && !state.queued;
+  const goesOn = ["PENDING", "WAITING_FOR_RESOURCE", "RUNNING"].includes(state.status);
+  return isHis && goesOn && !state.queued;
 }
 
 function alreadyFinished(): never {

@@ -64,17 +64,22 @@ export const jobEvents = {
     variables: Sealed.nullable(),
     playedAt: IsoInstant,
   }),
-  /** Handed to an agent, which has not confirmed it yet. */
+  /** Until 2026-11-26: handed to an agent, which had not confirmed it yet. JobStarted followed when it did. */
   JobAssigned: Run.extend({
     agentId: z.uuid(),
     /** SHA-256 of the job's token, hex. */
     tokenHash: z.string(),
     assignedAt: IsoInstant,
   }),
-  /** The agent did not confirm it: another one may take it, and the token is dead. */
+  /** The agent did not confirm it, so it has not run: another one may take it, and the token is dead. */
   JobReturned: Run.extend({ agentId: z.uuid(), returnedAt: IsoInstant }),
-  /** `agentId` is null for a job that the service itself carries out. */
-  JobStarted: Run.extend({ agentId: z.uuid().nullable(), startedAt: IsoInstant }),
+  /** Handed to an agent. `agentId` is null for a job that the service itself carries out. */
+  JobStarted: Run.extend({
+    agentId: z.uuid().nullable(),
+    /** SHA-256 of the job's token, hex. Left out without an agent, and where JobAssigned gives it. */
+    tokenHash: z.string().optional(),
+    startedAt: IsoInstant,
+  }),
   JobSucceeded: Run.extend({
     /** Of its environment, where the job's own report says more of it than was known before. */
     environmentUrl: z.string().optional(),

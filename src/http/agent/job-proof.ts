@@ -81,7 +81,7 @@ export function keepGiven(jobNumber: number, job: JobRow, begun: NewRun): void {
 
 /**
  * As `provedRun`, for an agent that says that it has begun: a run that was given to it a moment ago is not looked up. It
- * may be over by now, upon which its events refuse the start.
+ * may be over by now, upon which it cannot be confirmed.
  *
  * @throws what `provedRun` throws
  */

@@ -3,6 +3,7 @@ import { job as jobSlice } from "../../commands/pipeline/job.ts";
 import type { JobFailureReason } from "../../events/pipeline/job.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { Refusal } from "../../platform/refusal.ts";
+import { confirmRun } from "../../projections/agent/job.ts";
 import { findJobById, type findJobSpec } from "../../projections/pipeline/query.ts";
 import type { Deps } from "../core/deps.ts";
 import type { RequestContext } from "../core/request.ts";
@@ -22,21 +23,29 @@ export type Report = Readonly<
 /**
  * Agents confirm a job by an update before any work; older ones by the first piece of its log. An agent that
  * proves the run has taken it.
+ *
+ * @throws HttpRefusal 403 when the run is over
  */
 export async function confirm(
   request: RequestContext,
   deps: Deps,
-  proved: ProvedRun,
+  { job, run, isCanceling }: ProvedRun,
 ): Promise<void> {
-  if (proved.job.status === "RUNNING" || proved.isCanceling) return;
-  await record(request, deps, proved, { type: "RecordJobStarted" });
+  if (isCanceling) return;
+  if (run.confirmed_at === null && !(await confirmRun(deps.db, run, deps.now()))) {
+    throw runIsOver((await findJobById(deps.db, job.id)) ?? job, run);
+  }
+  // A job that was given out before 2026-11-26 has not started yet.
+  if (job.status !== "RUNNING") {
+    await record(request, deps, { job, run }, { type: "RecordJobStarted" });
+  }
 }
 
 /** @throws HttpRefusal 403 when the run ended between that check and now */
 export async function record(
   request: RequestContext,
   deps: Deps,
-  { job, run }: ProvedRun,
+  { job, run }: Pick<ProvedRun, "job" | "run">,
   report: Report,
 ): Promise<void> {
   const command = {

@@ -13,6 +13,8 @@ export type JobRunRow = RunKey &
     token_hash: string;
     /** When its agent last spoke of it. */
     contact_at: Date;
+    /** When the agent said that it has got the job; null until then. */
+    confirmed_at: Date | null;
     /** When the agent first said that it is over, while parts of the log were missing. */
     final_at: Date | null;
     /** When a user last read the log while it grew. */
@@ -29,7 +31,7 @@ export type JobRunRow = RunKey &
     cancels_gracefully: boolean;
     /** So long the agent of a canceled job may go on; null for one that was not canceled. */
     canceling_until: Date | null;
-    /** When the agent of a canceled job said that it has stopped. */
+    /** When the agent of a canceled job said that it has stopped, or a run was given up that no agent confirmed. */
     over_at: Date | null;
   }>;
 
@@ -37,19 +39,28 @@ export const logBytesMax = 100 * 1024 ** 2;
 
 const cutLine = Buffer.from("\n[The log is longer than 100 MiB: the rest is not kept.]\n");
 
-type Later = "final_at" | "watched_at" | "received" | "stored" | "tail" | "sealed_at";
+type Later =
+  | "confirmed_at"
+  | "final_at"
+  | "watched_at"
+  | "received"
+  | "stored"
+  | "tail"
+  | "sealed_at";
 type Ending = "canceling_until" | "over_at";
 export type NewRun = Omit<JobRunRow, Later | Ending | "cancels_gracefully"> &
   Readonly<{ cancels_gracefully?: boolean }>;
 
 /** What the row of a run begins with beside that. */
 export const ofNewRun: Pick<JobRunRow, Later | Ending> = {
-  ...{ final_at: null, watched_at: null, sealed_at: null, canceling_until: null, over_at: null },
+  ...{ confirmed_at: null, final_at: null, watched_at: null, sealed_at: null },
+  ...{ canceling_until: null, over_at: null },
   ...{ received: 0n, stored: 0n, tail: Buffer.alloc(0) },
 };
 
 export async function beginRun(db: Knex, run: NewRun): Promise<void> {
-  const going = { cancels_gracefully: false, canceling_until: null, over_at: null, ...run };
+  const anew = { confirmed_at: null, canceling_until: null, over_at: null };
+  const going = { cancels_gracefully: false, ...anew, ...run };
   await db("public.job_run").insert(going).onConflict(["job_id", "attempt"]).merge();
 }
 
@@ -60,7 +71,7 @@ export async function letRunsEnd(db: Knex, keys: readonly RunKey[], until: Date)
     `update public.job_run as run set canceling_until = :until
      from unnest(:jobs::uuid[], :attempts::int[]) as given (job_id, attempt)
      where run.job_id = given.job_id and run.attempt = given.attempt
-       and run.cancels_gracefully and run.over_at is null`,
+       and run.cancels_gracefully and run.confirmed_at is not null and run.over_at is null`,
     { until, ...keyColumns(keys) },
   );
 }
@@ -84,6 +95,22 @@ export const isLetEnd = (
   { canceling_until, over_at }: Pick<JobRunRow, "canceling_until" | "over_at">,
   now: Date,
 ): boolean => canceling_until !== null && canceling_until > now && over_at === null;
+
+/**
+ * Ends a run that its agent has not confirmed: it cannot confirm it from now on.
+ *
+ * @returns whether it has ended; it has also where it was given up before
+ */
+export async function giveUpRun(
+  db: Knex,
+  { job_id, attempt, token_hash }: RunKey & Pick<JobRunRow, "token_hash">,
+  at: Date,
+): Promise<boolean> {
+  const count = await db("public.job_run")
+    .where({ job_id, attempt, token_hash, confirmed_at: null })
+    .update({ over_at: db.raw("coalesce(over_at, ?)", [at]) });
+  return count > 0;
+}
 
 /** The agent of a canceled job has stopped. */
 export async function noteRunOver(db: Knex, { job_id, attempt }: RunKey, at: Date): Promise<void> {

@@ -64,7 +64,8 @@ export async function findJobByNumber(
 
 const runColumns = [
   ...(["job_id", "attempt", "project_id", "agent_id", "token_hash", "contact_at"] as const),
-  ...(["final_at", "watched_at", "received", "stored", "tail", "sealed_at"] as const),
+  ...(["confirmed_at", "final_at", "watched_at", "sealed_at"] as const),
+  ...(["received", "stored", "tail"] as const),
   ...(["cancels_gracefully", "canceling_until", "over_at"] as const),
 ] as const satisfies readonly (keyof JobRunRow)[];
 
@@ -94,6 +95,26 @@ const jobAndRun = `select job.*, ${runColumns.map((name) => `run.${name} as "run
   join public.job_run as run on run.job_id = job.id
   where pipeline.number = ? and job.place = ? and run.token_hash = ?
   order by run.attempt desc limit 1`;
+
+/**
+ * Notes that the agent of a run has got its job, unless the run is over.
+ *
+ * @returns whether it goes on
+ */
+export async function confirmRun(
+  db: Knex,
+  { job_id, attempt, token_hash }: Pick<JobRunRow, "job_id" | "attempt" | "token_hash">,
+  at: Date,
+): Promise<boolean> {
+  const { rowCount } = await db.raw<{ rowCount: number }>(
+    `update public.job_run as run set confirmed_at = coalesce(run.confirmed_at, ?), contact_at = ?
+     from pipeline_job as job
+     where run.job_id = ? and run.attempt = ? and run.token_hash = ? and run.over_at is null
+       and job.id = run.job_id and job.token_hash = run.token_hash`,
+    [at, at, job_id, attempt, token_hash],
+  );
+  return rowCount > 0;
+}
 
 /** The job whose run has this token; undefined once the run is over. */
 export async function findJobOfToken(db: Knex, tokenHash: string): Promise<JobRow | undefined> {

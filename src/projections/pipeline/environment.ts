@@ -16,8 +16,9 @@ import {
   openStatuses,
 } from "./environment-table.ts";
 
-const { JobQueued, JobStarted, JobSucceeded, JobFailed, JobCanceled } = jobEvents;
-const runEvents = { JobQueued, JobStarted, JobSucceeded, JobFailed, JobCanceled };
+const { JobQueued, JobReturned, JobStarted, JobSucceeded, JobFailed, JobCanceled } = jobEvents;
+const ended = { JobSucceeded, JobFailed, JobCanceled };
+const runEvents = { JobQueued, JobReturned, JobStarted, ...ended };
 const events = { ...runEvents, ...environmentEvents, ...purgeEvents };
 type Handled = Recorded<EventOf<typeof events>>;
 type RunEvent = Extract<JobEvent, { type: keyof typeof runEvents }>;
@@ -25,12 +26,13 @@ type RunEvent = Extract<JobEvent, { type: keyof typeof runEvents }>;
 /** Environments and the runs of jobs that are for them: what was deployed where, when, by whom. */
 export const environmentProjection = defineProjection({
   name: "environment",
-  version: 3,
+  version: 4,
   tables: environmentTables,
   create: createEnvironmentTables,
   events,
   handlers: {
     JobQueued: one,
+    JobReturned: one,
     JobStarted: one,
     JobSucceeded: one,
     JobFailed: one,
@@ -220,6 +222,11 @@ function applyToRun(rows: Writes, { type, data }: Exclude<RunEvent, { type: "Job
       const { jobId: job_id, attempt, startedAt } = data;
       const started = { status: "RUNNING", started_at: new Date(startedAt) } as const;
       rows.change(deployments, { job_id, attempt }, started);
+      return;
+    }
+    case "JobReturned": {
+      const { jobId: job_id, attempt } = data;
+      rows.change(deployments, { job_id, attempt }, { status: "PENDING", started_at: null });
       return;
     }
     case "JobSucceeded":

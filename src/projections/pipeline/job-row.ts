@@ -61,10 +61,12 @@ function changeOf(event: JobEvent): Partial<JobRow> {
       return { queued: false, agent_id, token_hash, assigned_at: new Date(assignedAt) };
     }
     case "JobReturned":
-      return { queued: true, agent_id: null, token_hash: null, assigned_at: null };
+      return { ...noRun, queued: true, agent_id: null, assigned_at: null, started_at: null };
     case "JobStarted": {
-      const { agentId: agent_id, startedAt } = event.data;
-      return { queued: false, block_reason: null, agent_id, started_at: new Date(startedAt) };
+      const { agentId: agent_id, tokenHash: token_hash, startedAt } = event.data;
+      const started_at = new Date(startedAt);
+      const begun = { queued: false, block_reason: null, agent_id, started_at };
+      return token_hash === undefined ? begun : { ...begun, token_hash, assigned_at: started_at };
     }
     case "JobSucceeded":
       return { ...noRun, finished_at: new Date(event.data.finishedAt) };

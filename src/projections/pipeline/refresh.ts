@@ -15,7 +15,8 @@ export function touch(touched: Touched, { type, data }: Recorded<JobEvent>): voi
   if (type === "JobStarted" && (touched.startedAt === null || data.startedAt < touched.startedAt)) {
     touched.startedAt = data.startedAt;
   }
-  touched.isReset ||= type === "JobReset" || (type === "JobQueued" && data.attempt > 1);
+  touched.isReset ||=
+    type === "JobReset" || type === "JobReturned" || (type === "JobQueued" && data.attempt > 1);
 }
 
 /**

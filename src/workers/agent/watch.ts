@@ -7,7 +7,7 @@ import { bySystem } from "../../events/core/system.ts";
 import { type JobFailureReason, jobEvents } from "../../events/pipeline/job.ts";
 import type { JobSpec } from "../../events/pipeline/job-spec.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
-import { findRun } from "../../platform/job-log/store.ts";
+import { findRun, giveUpRun, type JobRunRow } from "../../platform/job-log/store.ts";
 import type { Job } from "../../platform/queue/queue.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { findJobById, findJobSpec, findJobs } from "../../projections/pipeline/query.ts";
@@ -51,19 +51,25 @@ const watch = (runs: readonly Run[], look: number, delayMs: number): Job => ({
 /** A run that was given to an agent is checked until it is over, with those that began at the same time. */
 export const agentWatch: Reactor = {
   name: "agent-watch",
-  types: new Set(["JobAssigned"]),
+  types: new Set(["JobAssigned", "JobStarted"]),
   gatherMs: 1_000,
   react: (event) => watchAll([event]),
   reactAll: watchAll,
 };
 
 async function watchAll(events: readonly Recorded[]): Promise<readonly Job[]> {
-  const runs = events.map(({ data }) => {
-    const { jobId, attempt } = jobEvents.JobAssigned.parse(data);
-    return { jobId, attempt };
-  });
-  // A job that was returned is assigned again in the same attempt: the position distinguishes them.
+  const runs = events.map(runOf).filter((run) => run !== undefined);
+  if (runs.length === 0) return [];
+  // A job that was returned is given out again in the same attempt: the position distinguishes them.
   return [watch(runs, Number(events.at(-1)?.position ?? 0n), confirmMs)];
+}
+
+/** Undefined for a job of the service itself, and for one that its agent confirmed behind JobAssigned. */
+function runOf({ type, data }: Recorded): Run | undefined {
+  const { jobId, attempt } = Run.parse(data);
+  const isGiven =
+    type === "JobAssigned" || jobEvents.JobStarted.parse(data).tokenHash !== undefined;
+  return isGiven ? { jobId, attempt } : undefined;
 }
 
 export const agentWatchWorker = defineWorker({
@@ -109,8 +115,8 @@ export async function lookAt(
   const row = await findJobById(deps.db, jobId);
   if (row === undefined || row.attempt !== attempt || !isWatched(row)) return undefined;
   const now = deps.now().getTime();
-  if (row.status === "RUNNING") {
-    const run = await findRun(deps.db, { job_id: jobId, attempt });
+  const run = await findRun(deps.db, { job_id: jobId, attempt });
+  if (row.status === "RUNNING" && isConfirmed(row, run)) {
     const contactAt = Math.max(upSince, ...[run?.contact_at, row.started_at].map(Number));
     const rules = await findJobSpec(deps.db, jobId);
     if (rules === undefined) return undefined;
@@ -124,10 +130,21 @@ export async function lookAt(
   if (row.assigned_at === null) return undefined;
   const left = confirmMs - (now - Math.max(upSince, Number(row.assigned_at)));
   if (left > 0) return left;
+  // The run ends here first: its agent may confirm it at this moment.
+  const mayConfirm = isBegun(row, run) && run.confirmed_at === null;
+  if (mayConfirm && !(await giveUpRun(deps.db, run, deps.now()))) return silenceMs;
   const { agent_id: agentId, token_hash: tokenHash } = row;
   await send(deps, row, { type: "ReturnJob", agentId, attempt, tokenHash });
   return undefined;
 }
+
+/** A process that gave the job to an agent, and died before it noted the run, leaves another run or none. */
+function isBegun({ token_hash }: JobRow, run: JobRunRow | undefined): run is JobRunRow {
+  return run?.token_hash === token_hash;
+}
+
+const isConfirmed = (row: JobRow, run: JobRunRow | undefined): boolean =>
+  isBegun(row, run) && run.confirmed_at !== null;
 
 async function failed(
   deps: Pick<WorkerDeps, "db" | "store" | "now">,

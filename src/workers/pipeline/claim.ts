@@ -112,9 +112,11 @@ const assigned = (
   { agentId, tokenHash, at }: Readonly<{ agentId: string; tokenHash: string; at: string }>,
 ): JobRow => ({
   ...row,
-  status: "PENDING",
+  status: "RUNNING",
   queued: false,
+  block_reason: null,
   agent_id: agentId,
   token_hash: tokenHash,
   assigned_at: new Date(at),
+  started_at: new Date(at),
 });

@@ -19,6 +19,7 @@ import {
   skipped,
   started,
   succeeded,
+  taken,
   token,
 } from "../../support/job-events.ts";
 import { agentId, commitId, userId } from "../../support/pipeline.ts";
@@ -45,7 +46,7 @@ const fail = (change: Partial<Extract<JobCommand, { type: "RecordJobFailed" }>> 
 const succeed = { type: "RecordJobSucceeded", ...within, agentId, attempt: 1 } as const;
 const claim = { type: "ClaimJob", ...within, agentId, attempt: 1, tokenHash: token } as const;
 const start = { type: "RecordJobStarted", ...within, agentId, attempt: 1 } as const;
-const running = [queued(), assigned(), started()] as const;
+const running = [queued(), taken()] as const;
 
 describe("queuing a job", () => {
   const queue = { type: "QueueJob", ...within } as const;
@@ -88,7 +89,7 @@ describe("a job whose turn comes", () => {
     given().when(block("NO_AGENT")).givesNothing();
     given(queued()).when(block("NO_AGENT")).gives(blocked("NO_AGENT"));
     given(queued(), blocked("NO_AGENT")).when(block("NO_AGENT")).givesNothing();
-    given(queued(), blocked("NO_AGENT")).when(claim).gives(assigned());
+    given(queued(), blocked("NO_AGENT")).when(claim).gives(taken());
   });
 });
 
@@ -103,47 +104,6 @@ describe("playing a job", () => {
         .when(play)
         .refuses("job.not_playable");
     }
-  });
-});
-
-describe("claiming a job", () => {
-  it("gives it to one agent", () => {
-    given(queued()).when(claim).gives(assigned());
-    given(queued(), assigned()).when(claim).givesNothing();
-    const other = { ...claim, agentId: otherAgent, tokenHash: "b".repeat(64) };
-    for (const past of [[queued(), assigned()], running, [], [held], [queued(), canceled]]) {
-      given(...past)
-        .when(other)
-        .refuses("job.taken");
-    }
-  });
-
-  it("gives no later attempt than the one that was seen in the queue", () => {
-    const again = [queued(), canceled, reset(), queued(2)];
-    given(...again)
-      .when(claim)
-      .refuses("job.taken");
-    given(...again)
-      .when({ ...claim, attempt: 2 })
-      .gives(assigned(2));
-  });
-
-  it("gives it to another one when it was returned, and never twice by the same token", () => {
-    given(queued(), assigned(), returned)
-      .when({ ...claim, agentId: otherAgent })
-      .gives({
-        type: "JobAssigned",
-        data: { ...ids, attempt: 1, agentId: otherAgent, tokenHash: token, assignedAt: at },
-      });
-  });
-
-  it("ends when the agent does not confirm", () => {
-    const giveBack = { type: "ReturnJob", ...within, agentId, attempt: 1 } as const;
-    given(queued(), assigned()).when(giveBack).gives(returned);
-    given(...running)
-      .when(giveBack)
-      .givesNothing();
-    given(queued(), assigned(), returned).when(giveBack).givesNothing();
   });
 });
 
@@ -237,11 +197,11 @@ describe("what an agent reports", () => {
     given(...running)
       .when(fail({ rules: retry() }))
       .gives(failed(), reset());
-    const again = [...running, failed(), reset(), queued(2), assigned(2), started(2)];
+    const again = [...running, failed(), reset(), queued(2), taken(2)];
     given(...again)
       .when(fail({ rules: retry(), attempt: 2 }))
       .gives(failed({ attempt: 2 }));
-    given(...again.slice(0, 4), reset(userId), queued(2), assigned(2), started(2))
+    given(...running, failed(), reset(userId), queued(2), taken(2))
       .when(fail({ rules: retry(), attempt: 2 }))
       .gives(failed({ attempt: 2 }), reset());
 

@@ -6,6 +6,7 @@ import {
   beginRun,
   closeLog,
   findRun,
+  giveUpRun,
   readLog,
   sealRun,
   sealWholeRuns,
@@ -30,6 +31,22 @@ async function shown(key: Awaited<ReturnType<typeof givenRun>>, first = 0, last?
 }
 
 const piece = (first: number, text: string) => ({ first, data: Buffer.from(text), forms: [] });
+
+describe("a run that its agent has not confirmed", () => {
+  it("is given up by its own token, also once more, and not once it was confirmed", async () => {
+    const key = await givenRun();
+    const at = new Date("2026-01-02T03:04:05.678Z");
+    expect(await giveUpRun(db, { ...key, token_hash: "other" }, at)).to.equal(false);
+    expect((await findRun(db, key))?.over_at).to.equal(null);
+    expect(await giveUpRun(db, { ...key, token_hash: "hash" }, at)).to.equal(true);
+    expect(await giveUpRun(db, { ...key, token_hash: "hash" }, new Date())).to.equal(true);
+    expect((await findRun(db, key))?.over_at).to.deep.equal(at);
+    const confirmed = await givenRun();
+    await db("public.job_run").where(confirmed).update({ confirmed_at: at });
+    expect(await giveUpRun(db, { ...confirmed, token_hash: "hash" }, at)).to.equal(false);
+    expect((await findRun(db, confirmed))?.over_at).to.equal(null);
+  });
+});
 
 describe("the log of a run", () => {
   it("is read as it was appended, whole and in part", async () => {

@@ -56,6 +56,8 @@ const whole: readonly Written[] = [
   ofEnvironment("EnvironmentDeleted", { deletedById: userId, deletedAt: at }),
   succeeded("gone"),
   queued("a"),
+  ofJob("a", "Started", { agentId: userId, tokenHash: "a", startedAt: at }),
+  ofJob("a", "Returned", { agentId: userId, returnedAt: at }),
   ofJob("a", "Started", { agentId: null, startedAt: at }),
   succeeded("a"),
   queued("look", { action: "access" }),
@@ -118,6 +120,16 @@ describe("the read model of environments", () => {
     await apply([...stopped, ...again]);
     const shown = await db("environment").first("state", "last_number");
     expect(shown).to.deep.equal({ state: "AVAILABLE", last_number: 5 });
+  });
+
+  it("shows a run as pending that was started and returned", async () => {
+    const given = ofJob("a", "Started", { agentId: userId, tokenHash: "a", startedAt: at });
+    const returned = ofJob("a", "Returned", { agentId: userId, returnedAt: at });
+    await apply([queued("a"), given, returned]);
+    const shown = await db("deployment").first("status", "started_at");
+    expect(shown).to.deep.equal({ status: "PENDING", started_at: null });
+    await apply([queued("a"), given, returned, given, succeeded("a")]);
+    expect(await db("deployment").first("status")).to.deep.equal({ status: "SUCCESS" });
   });
 
   it("is made anew by a run that was queued while a user deleted it", async () => {

@@ -77,11 +77,14 @@ const begun: readonly Written[] = [
   ofJob("b", "JobQueued", { attempt: 1, queuedAt: at }),
 ];
 const assigned = { attempt: 1, agentId, tokenHash: "a".repeat(64), assignedAt: at };
+const given = { attempt: 1, agentId, tokenHash: "b".repeat(64), startedAt: at };
 const later = "2030-01-01T00:00:00.000Z";
 const whole: readonly Written[] = [
   ...begun,
   ofJob("a", "JobAssigned", assigned),
   ofJob("a", "JobStarted", { attempt: 1, agentId, startedAt: at }),
+  ofJob("a", "JobReturned", { attempt: 1, agentId, returnedAt: at }),
+  ofJob("a", "JobStarted", given),
   ofJob("a", "JobSucceeded", { attempt: 1, finishedAt: at }),
   ofJob("b", "JobCanceled", { canceledById: userId, canceledAt: at }),
   ofJob("c", "JobSkipped", { skippedAt: at }),
@@ -144,6 +147,30 @@ describe("the pipeline read model", () => {
     const started = ofJob("b", "JobStarted", { attempt: 1, agentId, startedAt: later });
     await apply([...(second ?? []), ofJob("b", "JobAssigned", assigned), started]);
     expect(await version()).to.deep.equal(running);
+  });
+
+  it("shows a run that was given to an agent, and nothing of it once it was returned", async () => {
+    const returned = ofJob("a", "JobReturned", { attempt: 1, agentId, returnedAt: later });
+    const row = () =>
+      db("pipeline_job")
+        .where({ id: jobIdOf("a") })
+        .first();
+    const started = async () => (await db("pipeline").first("started_at")).started_at;
+    await apply([...begun, ofJob("a", "JobStarted", given)]);
+    const start = new Date(at);
+    expect(await row()).to.include({
+      status: "RUNNING",
+      token_hash: given.tokenHash,
+      queued: false,
+    });
+    expect([(await row()).assigned_at, (await row()).started_at]).to.deep.equal([start, start]);
+    expect(await started()).to.deep.equal(start);
+    await apply([...begun, ofJob("a", "JobStarted", given), returned]);
+    expect(await row()).to.include({
+      ...{ status: "PENDING", token_hash: null, queued: true },
+      ...{ agent_id: null, assigned_at: null, started_at: null },
+    });
+    expect(await started()).to.equal(null);
   });
 
   it("shows the message of a failure until the job starts anew", async () => {

@@ -66,6 +66,57 @@ describe("an agent that claims a job and dies", () => {
     expect(await statusOf(pipeline)).to.equal("SUCCESS");
   });
 
+  it("shows its deployment as pending until another one gets it", async () => {
+    const pipeline = await givenPipeline("  environment: production\n");
+    await take();
+    const deployment = () =>
+      db("deployment").orderBy("created_at", "desc").first("status", "started_at");
+    expect((await deployment()).status).to.equal("RUNNING");
+    await lookAfter(31_000);
+    expect(await deployment()).to.deep.equal({ status: "PENDING", started_at: null });
+    await put(await begin(), { state: "success" });
+    expect(await statusOf(pipeline)).to.equal("SUCCESS");
+  });
+
+  it("keeps the job that it confirms by a piece of the log, however late its run is checked", async () => {
+    const pipeline = await givenPipeline();
+    const job = await take();
+    expect((await patch(job, 0, "begun")).status).to.equal(202);
+    expect(await lookAfter(31_000)).to.be.within(1, silenceMs - 29_000);
+    expect(await statusOf(pipeline)).to.equal("RUNNING");
+    await put(job, { state: "success", output: { bytesize: 5 } });
+    expect(await statusOf(pipeline)).to.equal("SUCCESS");
+  });
+
+  it("cannot confirm a run that was given up, before its job is returned", async () => {
+    const pipeline = await givenPipeline();
+    const job = await take();
+    const { id: job_id } = await db("pipeline_job").where({ status: "RUNNING" }).first("id");
+    const over_at = new Date();
+    await db("public.job_run").where({ job_id }).update({ over_at });
+    for (const times of [1, 2]) {
+      expect([times, (await put(job, { state: "running" })).status]).to.deep.equal([times, 403]);
+    }
+    expect((await patch(job, 0, "late")).status).to.equal(403);
+    // A worker that was killed in between checks the run again.
+    expect(await lookAfter(31_000)).to.equal(undefined);
+    expect(await statusOf(pipeline)).to.equal("PENDING");
+    await put(await begin(), { state: "success" });
+  });
+
+  it("loses the job whose run was never noted, because the process that gave it died", async () => {
+    const pipeline = await givenPipeline();
+    const lost = await take();
+    const { id: job_id } = await db("pipeline_job").where({ status: "RUNNING" }).first("id");
+    await db("public.job_run").where({ job_id }).delete();
+    expect((await put(lost, { state: "running" })).status).to.equal(403);
+    expect(await lookAfter(10_000)).to.be.within(1, 21_000);
+    expect(await lookAfter(31_000)).to.equal(undefined);
+    expect(await statusOf(pipeline)).to.equal("PENDING");
+    await put(await begin(), { state: "success" });
+    expect(await statusOf(pipeline)).to.equal("SUCCESS");
+  });
+
   it("fails the job after a minute of silence, not while it is heard", async () => {
     const pipeline = await givenPipeline();
     const job = await begin();
@@ -108,10 +159,19 @@ describe("runs that were given to agents at the same time", () => {
     const ids = ["one", "two"].map((name) => deterministicId("watched job", name));
     const events = ids.map((jobId, n) => {
       const data = { jobId, attempt: 1, pipelineId: jobId, projectId: search.id, agentId: jobId };
-      const more = { tokenHash: "a".repeat(64), assignedAt: new Date().toISOString() };
-      return { id: jobId, position: BigInt(n), type: "JobAssigned", data: { ...data, ...more } };
+      const at = new Date().toISOString();
+      const more = { tokenHash: "a".repeat(64), startedAt: at, assignedAt: at };
+      // As runs began until 2026-11-26, and as they do.
+      const type = n === 0 ? "JobAssigned" : "JobStarted";
+      return { id: jobId, position: BigInt(n), type, data: { ...data, ...more } };
     }) as unknown as readonly Recorded[];
-    const [job, ...others] = await agentWatch.reactAll!(events, undefined as never);
+    const confirmed = events.map(({ data, ...event }) => {
+      const { tokenHash: _, ...rest } = data as Record<string, unknown>;
+      return { ...event, type: "JobStarted", data: rest };
+    }) as unknown as readonly Recorded[];
+    expect(await agentWatch.reactAll!(confirmed, undefined as never)).to.deep.equal([]);
+    const given = [...events, ...confirmed];
+    const [job, ...others] = await agentWatch.reactAll!(given, undefined as never);
     expect(others).to.deep.equal([]);
     expect(job!.delayMs).to.equal(confirmMs);
     const runs = ids.map((jobId) => ({ jobId, attempt: 1 }));
