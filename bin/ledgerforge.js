@@ -1,2 +1,9 @@
 #!/usr/bin/env node
-import "../dist/src/cli/main.js";
+import module from "node:module";
+import { fileURLToPath } from "node:url";
+
+// From Node.js 22.8 on, a process reads what an earlier one compiled, which is most of a start. It lies beside the
+// code, so whoever may change it may change the code; without the right to write there is none.
+module.enableCompileCache?.(fileURLToPath(new URL("../dist/compile-cache", import.meta.url)));
+
+await import("../dist/src/cli/main.js");
