@@ -1,5 +1,9 @@
+import { existsSync } from "node:fs";
+import { rm } from "node:fs/promises";
+import module from "node:module";
 import { expect } from "chai";
 
+import { skipWithout } from "../support/program.ts";
 import { runProgram } from "../support/service.ts";
 
 describe("ledgerforge", () => {
@@ -62,5 +66,16 @@ describe("ledgerforge", () => {
     expect(output).to.equal(
       "No role named htp; there are http, projections, workers, ssh, agent.\n",
     );
+  });
+});
+
+describe("a program that Node.js has compiled", () => {
+  skipWithout("enableCompileCache" in module ? [] : ["the compile cache of Node.js 22.8"]);
+
+  it("is read again at its next start", async () => {
+    const cache = "dist/compile-cache";
+    await rm(cache, { recursive: true, force: true });
+    await runProgram(["--help"], {}).exited;
+    expect(existsSync(cache)).to.equal(true);
   });
 });
