@@ -3,6 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import pino from "pino";
+import { type Dispatcher, request } from "undici";
 import { handle } from "../../src/commands/core/handle.ts";
 import { createProject } from "../../src/commands/project/create-project.ts";
 import { accessToken } from "../../src/commands/token/access-token.ts";
@@ -145,25 +146,34 @@ export function sender(base: string) {
   return async (method: string, at: string, options: Send = {}): Promise<Answer> => {
     const { token, body, headers = {} } = options;
     const bytes = typeof body === "string" || body instanceof Uint8Array;
-    const response = await fetch(base + at, {
-      method,
-      redirect: "manual",
+    // A fifth of the processor time that `fetch` takes.
+    const response = await request(base + at, {
+      method: method as Dispatcher.HttpMethod,
       headers: {
+        "user-agent": "node",
         ...(token === undefined ? {} : { authorization: `token ${token}` }),
         ...(body === undefined || bytes ? {} : { "content-type": "application/json" }),
         ...headers,
       },
       ...(body === undefined ? {} : { body: bytes ? body : JSON.stringify(body) }),
-    } as RequestInit);
-    const text = await response.text();
-    const json = /[/+]json/.test(response.headers.get("content-type") ?? "");
-    const parsed = json && text !== "" ? JSON.parse(text) : {};
-    const contentType = response.headers.get("content-type") ?? "";
-    const { status } = response;
+    });
+    const text = await response.body.text();
+    const answered = headersOf(response.headers);
+    const contentType = answered.get("content-type") ?? "";
+    const parsed = /[/+]json/.test(contentType) && text !== "" ? JSON.parse(text) : {};
+    const { statusCode: status } = response;
     const wrong = undocumented({ method, url: at, status, contentType, text });
     if (wrong !== undefined) throw new Error(wrong);
-    return { status: response.status, body: parsed, text, headers: response.headers };
+    return { status, body: parsed, text, headers: answered };
   };
+}
+
+function headersOf(given: Dispatcher.ResponseData["headers"]): Headers {
+  const headers = new Headers();
+  for (const [name, value] of Object.entries(given)) {
+    for (const each of [value ?? []].flat()) headers.append(name, each);
+  }
+  return headers;
 }
 
 type UserOptions = Readonly<{
