@@ -58,10 +58,15 @@ export const ofNewRun: Pick<JobRunRow, Later | Ending> = {
   ...{ received: 0n, stored: 0n, tail: Buffer.alloc(0) },
 };
 
+/** One that was given up before it is noted stays so. */
 export async function beginRun(db: Knex, run: NewRun): Promise<void> {
   const anew = { confirmed_at: null, canceling_until: null, over_at: null };
   const going = { cancels_gracefully: false, ...anew, ...run };
-  await db("public.job_run").insert(going).onConflict(["job_id", "attempt"]).merge();
+  await db("public.job_run")
+    .insert(going)
+    .onConflict(["job_id", "attempt"])
+    .merge()
+    .whereRaw("job_run.token_hash <> excluded.token_hash");
 }
 
 /** Lets the agents of runs whose jobs are about to be canceled go on, where they know what to do with it. */
@@ -97,19 +102,23 @@ export const isLetEnd = (
 ): boolean => canceling_until !== null && canceling_until > now && over_at === null;
 
 /**
- * Ends a run that its agent has not confirmed: it cannot confirm it from now on.
+ * Ends a run that its agent has not confirmed: it cannot confirm it from now on, also where the process that gave the
+ * job to it has yet to note the run.
  *
  * @returns whether it has ended; it has also where it was given up before
  */
-export async function giveUpRun(
-  db: Knex,
-  { job_id, attempt, token_hash }: RunKey & Pick<JobRunRow, "token_hash">,
-  at: Date,
-): Promise<boolean> {
-  const count = await db("public.job_run")
-    .where({ job_id, attempt, token_hash, confirmed_at: null })
-    .update({ over_at: db.raw("coalesce(over_at, ?)", [at]) });
-  return count > 0;
+export async function giveUpRun(db: Knex, run: NewRun, at: Date): Promise<boolean> {
+  const { rowCount } = await db.raw<{ rowCount: number }>(
+    `insert into public.job_run
+       (job_id, attempt, project_id, agent_id, token_hash, contact_at, confirmed_at, over_at)
+     values (:job_id, :attempt, :project_id, :agent_id, :token_hash, :contact_at, null, :at)
+     on conflict (job_id, attempt) do update set agent_id = excluded.agent_id,
+       token_hash = excluded.token_hash, over_at = coalesce(job_run.over_at, excluded.over_at)
+     where job_run.confirmed_at is null
+       and (job_run.token_hash = excluded.token_hash or job_run.over_at is not null)`,
+    { ...run, at },
+  );
+  return rowCount > 0;
 }
 
 /** The agent of a canceled job has stopped. */

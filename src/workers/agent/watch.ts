@@ -130,12 +130,21 @@ export async function lookAt(
   if (row.assigned_at === null) return undefined;
   const left = confirmMs - (now - Math.max(upSince, Number(row.assigned_at)));
   if (left > 0) return left;
-  // The run ends here first: its agent may confirm it at this moment.
-  const mayConfirm = isBegun(row, run) && run.confirmed_at === null;
-  if (mayConfirm && !(await giveUpRun(deps.db, run, deps.now()))) return silenceMs;
+  // The run ends here first: its agent may confirm it at this moment. One that has not started is confirmed by an event.
+  if (row.status === "RUNNING" && !(await givenUp(deps, row))) return silenceMs;
   const { agent_id: agentId, token_hash: tokenHash } = row;
   await send(deps, row, { type: "ReturnJob", agentId, attempt, tokenHash });
   return undefined;
+}
+
+/** @returns false where its agent has confirmed it in the meantime */
+async function givenUp({ db, now }: Pick<WorkerDeps, "db" | "now">, row: JobRow): Promise<boolean> {
+  const { id: job_id, attempt, project_id, agent_id, token_hash } = row;
+  if (agent_id === null || token_hash === null) return true;
+  const at = now();
+  const key = { job_id, attempt };
+  const run = { ...key, project_id, agent_id, token_hash, contact_at: at };
+  return (await giveUpRun(db, run, at)) || !isBegun(row, await findRun(db, key));
 }
 
 /** A process that gave the job to an agent, and died before it noted the run, leaves another run or none. */

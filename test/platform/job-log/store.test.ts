@@ -33,18 +33,35 @@ async function shown(key: Awaited<ReturnType<typeof givenRun>>, first = 0, last?
 const piece = (first: number, text: string) => ({ first, data: Buffer.from(text), forms: [] });
 
 describe("a run that its agent has not confirmed", () => {
+  const at = new Date("2026-01-02T03:04:05.678Z");
+  const run = (token_hash: string) => {
+    const ids = { project_id: randomUUID(), agent_id: randomUUID() };
+    return { ...ids, token_hash, contact_at: new Date() };
+  };
+
   it("is given up by its own token, also once more, and not once it was confirmed", async () => {
     const key = await givenRun();
-    const at = new Date("2026-01-02T03:04:05.678Z");
-    expect(await giveUpRun(db, { ...key, token_hash: "other" }, at)).to.equal(false);
+    expect(await giveUpRun(db, { ...key, ...run("other") }, at)).to.equal(false);
     expect((await findRun(db, key))?.over_at).to.equal(null);
-    expect(await giveUpRun(db, { ...key, token_hash: "hash" }, at)).to.equal(true);
-    expect(await giveUpRun(db, { ...key, token_hash: "hash" }, new Date())).to.equal(true);
+    expect(await giveUpRun(db, { ...key, ...run("hash") }, at)).to.equal(true);
+    expect(await giveUpRun(db, { ...key, ...run("hash") }, new Date())).to.equal(true);
     expect((await findRun(db, key))?.over_at).to.deep.equal(at);
     const confirmed = await givenRun();
     await db("public.job_run").where(confirmed).update({ confirmed_at: at });
-    expect(await giveUpRun(db, { ...confirmed, token_hash: "hash" }, at)).to.equal(false);
+    expect(await giveUpRun(db, { ...confirmed, ...run("hash") }, at)).to.equal(false);
     expect((await findRun(db, confirmed))?.over_at).to.equal(null);
+  });
+
+  it("is given up before it is noted, and stays so", async () => {
+    const key = { job_id: randomUUID(), attempt: 1 };
+    for (const token_hash of ["one", "two"]) {
+      expect(await giveUpRun(db, { ...key, ...run(token_hash) }, at)).to.equal(true);
+      await beginRun(db, { ...key, ...run(token_hash) });
+      expect(await findRun(db, key)).to.include({ token_hash, confirmed_at: null });
+      expect((await findRun(db, key))?.over_at).to.deep.equal(at);
+    }
+    await beginRun(db, { ...key, ...run("three") });
+    expect(await findRun(db, key)).to.include({ token_hash: "three", over_at: null });
   });
 });
 

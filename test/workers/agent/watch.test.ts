@@ -4,6 +4,7 @@ import { expect } from "chai";
 
 import type { Recorded } from "../../../src/events/core/event.ts";
 import { deterministicId } from "../../../src/platform/deterministic-id.ts";
+import { beginRun, findRun } from "../../../src/platform/job-log/store.ts";
 import type { Job } from "../../../src/platform/queue/queue.ts";
 import {
   noAgentAfterMs,
@@ -21,6 +22,7 @@ import {
 import { givenAgent } from "../../support/agent.ts";
 import { startAppWithAgent } from "../../support/agent-app.ts";
 import { agentTalk, type TakenJob } from "../../support/agent-job.ts";
+import { eventually } from "../../support/eventually.ts";
 
 const { app, anna, search, at, runners, agent, poll, put, take, begin, patch } =
   await startAppWithAgent();
@@ -39,6 +41,9 @@ const lookAfter = async (ms: number) => {
   await app.deps.visible(newest);
   return next;
 };
+
+const waiting =
+  "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
 
 let files = 0;
 async function givenPipeline(more = "") {
@@ -113,6 +118,40 @@ describe("an agent that claims a job and dies", () => {
     expect(await lookAfter(10_000)).to.be.within(1, 21_000);
     expect(await lookAfter(31_000)).to.equal(undefined);
     expect(await statusOf(pipeline)).to.equal("PENDING");
+    await put(await begin(), { state: "success" });
+    expect(await statusOf(pipeline)).to.equal("SUCCESS");
+  });
+
+  it("keeps the job that it confirms at the moment at which it is given up", async () => {
+    const pipeline = await givenPipeline();
+    const job = await take();
+    const { id: job_id } = await db("pipeline_job").where({ status: "RUNNING" }).first("id");
+    const confirming = await db.transaction();
+    const at = new Date();
+    await confirming("public.job_run")
+      .where({ job_id })
+      .update({ confirmed_at: at, contact_at: at });
+    const looking = lookAfter(31_000);
+    await eventually(async () => (await db.raw(waiting)).rowCount > 0);
+    await confirming.commit();
+    expect(await looking).to.equal(silenceMs);
+    expect((await put(job, { state: "running" })).status).to.equal(200);
+    await put(job, { state: "success" });
+    expect(await statusOf(pipeline)).to.equal("SUCCESS");
+  });
+
+  it("cannot confirm a run that was noted after it was given up", async () => {
+    const pipeline = await givenPipeline();
+    const lost = await take();
+    const { id: job_id } = await db("pipeline_job").where({ status: "RUNNING" }).first("id");
+    const [run] = await db("public.job_run").where({ job_id }).delete().returning("*");
+    expect(await lookAfter(31_000)).to.equal(undefined);
+    // As a process that was held up between the two.
+    const { project_id, agent_id, token_hash, contact_at } = run;
+    await beginRun(db, { job_id, attempt: 1, project_id, agent_id, token_hash, contact_at });
+    const late = await findRun(db, { job_id, attempt: 1 });
+    expect([late?.token_hash, late?.over_at === null]).to.deep.equal([token_hash, false]);
+    expect((await put(lost, { state: "running" })).status).to.equal(403);
     await put(await begin(), { state: "success" });
     expect(await statusOf(pipeline)).to.equal("SUCCESS");
   });
