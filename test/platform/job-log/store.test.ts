@@ -65,6 +65,17 @@ describe("a run that its agent has not confirmed", () => {
   });
 });
 
+describe("a run that a process of an earlier release began", () => {
+  it("is not given up, since an event confirms it", async () => {
+    const key = { job_id: randomUUID(), attempt: 1 };
+    const of = { ...key, project_id: randomUUID(), agent_id: randomUUID(), token_hash: "hash" };
+    const contact_at = new Date();
+    await db("public.job_run").insert({ ...of, contact_at });
+    expect(await giveUpRun(db, { ...of, contact_at }, contact_at)).to.equal(false);
+    expect((await findRun(db, key))?.over_at).to.equal(null);
+  });
+});
+
 describe("the log of a run", () => {
   it("is read as it was appended, whole and in part", async () => {
     const key = await givenRun();
