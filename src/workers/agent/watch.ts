@@ -127,8 +127,10 @@ export async function lookAt(
     await failed(deps, row, { reason, rules });
     return undefined;
   }
-  if (row.assigned_at === null) return undefined;
-  const left = confirmMs - (now - Math.max(upSince, Number(row.assigned_at)));
+  // A projections process of an earlier release shows the start of the run alone, and no token: no agent can prove it.
+  const givenAt = row.assigned_at ?? row.started_at;
+  if (givenAt === null) return undefined;
+  const left = confirmMs - (now - Math.max(upSince, Number(givenAt)));
   if (left > 0) return left;
   // The run ends here first: its agent may confirm it at this moment. One that has not started is confirmed by an event.
   if (row.status === "RUNNING" && !(await givenUp(deps, row))) return silenceMs;

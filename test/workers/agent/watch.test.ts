@@ -156,6 +156,21 @@ describe("an agent that claims a job and dies", () => {
     expect(await statusOf(pipeline)).to.equal("SUCCESS");
   });
 
+  it("loses the job that a projections process of an earlier release shows without its token", async () => {
+    const pipeline = await givenPipeline();
+    await take();
+    const running = db("pipeline_job").where({ status: "RUNNING" });
+    const [{ id: jobId }] = await running
+      .update({ token_hash: null, assigned_at: null })
+      .returning("id");
+    const now = () => new Date(Date.now() + 31_000);
+    expect(await lookAt({ db, store, now }, { jobId, attempt: 1 }, 0)).to.equal(undefined);
+    await app.deps.visible(await store.head());
+    expect(await statusOf(pipeline)).to.equal("PENDING");
+    await put(await begin(), { state: "success" });
+    expect(await statusOf(pipeline)).to.equal("SUCCESS");
+  });
+
   it("fails the job after a minute of silence, not while it is heard", async () => {
     const pipeline = await givenPipeline();
     const job = await begin();
