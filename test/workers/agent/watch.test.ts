@@ -1,10 +1,15 @@
 import { execFile } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { promisify } from "node:util";
 import { expect } from "chai";
 
 import type { Recorded } from "../../../src/events/core/event.ts";
+import { bySystem } from "../../../src/events/core/system.ts";
+import { jobStream } from "../../../src/events/pipeline/job.ts";
+import { jobNumber } from "../../../src/events/pipeline/number.ts";
 import { deterministicId } from "../../../src/platform/deterministic-id.ts";
 import { beginRun, findRun } from "../../../src/platform/job-log/store.ts";
+import { hashToken, newToken, tokenPrefixes } from "../../../src/platform/key/token.ts";
 import type { Job } from "../../../src/platform/queue/queue.ts";
 import {
   noAgentAfterMs,
@@ -205,6 +210,46 @@ describe("an agent that claims a job and dies", () => {
     const which = { jobId: row.id, attempt: row.attempt };
     expect(await lookAt({ db, store, now }, which, upSince)).to.be.within(50_000, 55_000);
     await put(job, { state: "success" });
+  });
+});
+
+describe("a run that a release of before 2026-11-26 assigned to an agent", () => {
+  /** With its row as that release writes it. */
+  async function givenAssigned() {
+    const pipeline = await givenPipeline();
+    const row = await db("pipeline_job").where({ queued: true }).first();
+    const token = newToken(tokenPrefixes.job);
+    const of = { agentId: agent.id, attempt: 1, tokenHash: hashToken(token) };
+    const ids = { jobId: row.id, pipelineId: row.pipeline_id, projectId: row.project_id };
+    const assignedAt = new Date();
+    const data = { ...ids, ...of, assignedAt: assignedAt.toISOString() };
+    const metadata = bySystem({ commandId: randomUUID() }, assignedAt.toISOString());
+    const event = { id: randomUUID(), type: "JobAssigned", data, metadata };
+    await app.deps.visible((await store.append(jobStream(row.id), 0n, [event])).position);
+    const key = { job_id: row.id, attempt: 1, project_id: row.project_id, agent_id: agent.id };
+    const run = { ...key, token_hash: of.tokenHash, contact_at: assignedAt };
+    await db("public.job_run").insert(run);
+    const { number } = await db("pipeline").where({ id: row.pipeline_id }).first("number");
+    const id = jobNumber(BigInt(number), row.place);
+    return { pipeline, job: { id, token } };
+  }
+
+  it("starts when it is confirmed", async () => {
+    const { pipeline, job } = await givenAssigned();
+    expect(await statusOf(pipeline)).to.equal("PENDING");
+    expect((await put(job, { state: "running" })).status).to.equal(200);
+    expect(await statusOf(pipeline)).to.equal("RUNNING");
+    expect(await lookAfter(31_000)).to.be.within(1, silenceMs - 29_000);
+    await put(job, { state: "success" });
+    expect(await statusOf(pipeline)).to.equal("SUCCESS");
+  });
+
+  it("is returned when it is not", async () => {
+    const { pipeline, job } = await givenAssigned();
+    expect(await lookAfter(31_000)).to.equal(undefined);
+    expect((await put(job, { state: "running" })).status).to.equal(403);
+    await put(await begin(), { state: "success" });
+    expect(await statusOf(pipeline)).to.equal("SUCCESS");
   });
 });
 
