@@ -10,6 +10,7 @@ import { deterministicId } from "../../platform/deterministic-id.ts";
 import { findRun, giveUpRun, type JobRunRow } from "../../platform/job-log/store.ts";
 import type { Job } from "../../platform/queue/queue.ts";
 import { Refusal } from "../../platform/refusal.ts";
+import { notCurrent } from "../../projections/core/current.ts";
 import { findJobById, findJobSpec, findJobs } from "../../projections/pipeline/query.ts";
 import type { JobRow } from "../../projections/pipeline/table.ts";
 import type { WorkerDeps } from "../core/deps.ts";
@@ -22,6 +23,8 @@ const queue = "agent-watch";
 export const confirmMs = 30_000;
 /** An agent that has not been heard of for this time is gone, and its job has failed. */
 export const silenceMs = 60_000;
+/** Between two checks while the read model is behind. */
+const behindMs = 5_000;
 
 /** Agents end jobs themselves when their time is over; this is left for what follows a script. */
 const overtimeMs = 15 * 60_000;
@@ -31,20 +34,25 @@ const startedAt = Date.now();
 
 const Run = z.object({ jobId: z.string(), attempt: z.int().positive() });
 type Run = z.output<typeof Run>;
+/** Of the start of the last of some runs in the log; left out once the read model has shown it. */
+const Position = z.string().regex(/^\d+$/).optional();
 /** Jobs of queues of before 2026-11-23 are of one run. */
 const Watched = z.union([
-  z.object({ runs: z.array(Run).min(1), look: z.int() }),
-  Run.extend({ look: z.int() }).transform(({ look, ...run }) => ({ runs: [run], look })),
+  z.object({ runs: z.array(Run).min(1), look: z.int(), position: Position }),
+  Run.extend({ look: z.int() }).transform(({ look, ...run }) => ({
+    ...{ runs: [run], look },
+    position: undefined,
+  })),
 ]);
 
-const watch = (runs: readonly Run[], look: number, delayMs: number): Job => ({
+const watch = (runs: readonly Run[], look: number, delayMs: number, position?: string): Job => ({
   queue,
   id: deterministicId(
     "agent watch",
     look,
     ...runs.flatMap(({ jobId, attempt }) => [jobId, attempt]),
   ),
-  data: { runs, look },
+  data: { runs, look, ...(position !== undefined && { position }) },
   delayMs,
 });
 
@@ -61,7 +69,8 @@ async function watchAll(events: readonly Recorded[]): Promise<readonly Job[]> {
   const runs = events.map(runOf).filter((run) => run !== undefined);
   if (runs.length === 0) return [];
   // A job that was returned is given out again in the same attempt: the position distinguishes them.
-  return [watch(runs, Number(events.at(-1)?.position ?? 0n), confirmMs)];
+  const position = events.at(-1)?.position ?? 0n;
+  return [watch(runs, Number(position), confirmMs, String(position))];
 }
 
 /** Undefined for a job of the service itself, and for one that its agent confirmed behind JobAssigned. */
@@ -76,7 +85,11 @@ export const agentWatchWorker = defineWorker({
   queue,
   concurrency: 2,
   payload: Watched,
-  async run({ runs }, deps) {
+  async run({ runs, position }, deps) {
+    if (position !== undefined && !(await shows(deps.db, BigInt(position)))) {
+      await deps.queues.add([watch(runs, deps.now().getTime(), behindMs, position)]);
+      return;
+    }
     const left: Run[] = [];
     const next: number[] = [];
     // Most have ended by now, which one look at all of them shows.
@@ -96,6 +109,10 @@ export const agentWatchWorker = defineWorker({
     await deps.queues.add([watch(left, deps.now().getTime(), Math.min(...next))]);
   },
 });
+
+/** A read model that does not show the start of a run yet shows one that is over. */
+const shows = async (db: WorkerDeps["db"], position: bigint): Promise<boolean> =>
+  (await notCurrent(db, ["pipeline"], position)).length === 0;
 
 /** An agent has it, and its run goes on. */
 const isWatched = ({ status, agent_id, token_hash }: JobRow): boolean =>

@@ -298,6 +298,32 @@ describe("runs that were given to agents at the same time", () => {
   });
 });
 
+describe("runs that the read model does not show yet", () => {
+  it("are checked again instead of being taken for over", async () => {
+    const pipeline = await givenPipeline();
+    const { id: jobId } = await db("pipeline_job").where({ queued: true }).first("id");
+    const added: Job[] = [];
+    const queues = { add: async (jobs: readonly Job[]) => void added.push(...jobs) };
+    const deps = { ...app.deps, queues } as never;
+    const { signal } = new AbortController();
+    const head = (await store.head())!;
+    const [first] = await agentWatch.reactAll!(
+      [{ type: "JobAssigned", data: { jobId, attempt: 1 }, position: head + 1n } as never],
+      undefined as never,
+    );
+    await agentWatchWorker.runJob(first!.data, deps, signal);
+    expect(added.map(({ data }) => data["runs"])).to.deep.equal([[{ jobId, attempt: 1 }]]);
+    expect(added[0]!.delayMs).to.be.within(1, confirmMs);
+    const job = await begin();
+    await agentWatchWorker.runJob(added[0]!.data, deps, signal);
+    expect(added[1]!.delayMs).to.be.within(confirmMs, silenceMs);
+    await put(job, { state: "success" });
+    await agentWatchWorker.runJob(added[1]!.data, deps, signal);
+    expect(added).to.have.length(2);
+    expect(await statusOf(pipeline)).to.equal("SUCCESS");
+  });
+});
+
 describe("the token of a job", () => {
   const fetched = async (project: string, token: string) => {
     const url = new URL(`${app.url}/project/anna/${project}.git`);
