@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 
-import type { Client } from "./client.ts";
+import { type Client, persistently } from "./client.ts";
 import type { FailureReason, Job } from "./job.ts";
 import type { LogFile } from "./log-file.ts";
 
@@ -44,12 +44,13 @@ export class TraceUpload {
   }
 
   /**
-   * Confirms that the job is taken, before any work.
+   * Confirms that the job is taken, before any work. The answer may get lost: without another try the service would
+   * take the agent for gone.
    *
    * @returns false when it was given to another agent or canceled in the meantime
    */
   async confirm(signal: AbortSignal): Promise<boolean> {
-    const answer = await this.#put({ state: "running" }, signal);
+    const answer = await persistently(() => this.#put({ state: "running" }, signal), signal);
     if (answer.status === 403 || answer.status === 404 || this.#isOver) return false;
     if (answer.status >= 300) throw new Error(`The service answered ${answer.status}.`);
     this.#loop = this.#run();
