@@ -1,23 +1,28 @@
+import path from "node:path";
 import { parseArgs } from "node:util";
 import {
   type ExaminationOptions,
   examineBlobs,
+  examineContent,
   examineRepositories,
   type Finding,
 } from "../git/integrity-check.ts";
-import { refRecorder } from "../git/ref-recorder.ts";
+import { type RefRecorder, refRecorder } from "../git/ref-recorder.ts";
+import type { Blobs } from "../platform/blob/blobs.ts";
 import { openBlobs } from "../platform/blob/open.ts";
-import { openGit } from "../platform/git/repositories.ts";
+import { type GitRepositories, openGit } from "../platform/git/repositories.ts";
+import { isMigrated } from "../platform/migrate.ts";
 import { allProjections } from "../projections/all.ts";
 import { checkChain } from "../projections/audit/chain-check.ts";
 import { findLostKeys } from "../projections/audit/lost-keys.ts";
 import { rebuild } from "../projections/core/rebuild.ts";
-import { projectionStatuses } from "../projections/status.ts";
+import { projectionStatuses, uninstalledProjections } from "../projections/status.ts";
 import { listSetAside } from "../workers/core/set-aside.ts";
 import { lostDeliveries, putBack } from "../workers/webhook/lost.ts";
 import { standingLines } from "../workers/webhook/outbox.ts";
+import { repositoriesBelow } from "./backup.ts";
 import { stopSignal } from "./stop-signal.ts";
-import { type Stores, withStores } from "./stores.ts";
+import { mustHaveSecretKey, type Stores, withStores } from "./stores.ts";
 import { printable, write } from "./write.ts";
 
 const exitFound = 1;
@@ -44,7 +49,7 @@ export async function run(args: readonly string[]): Promise<number> {
   const { repair, "read-models": readModels } = values;
   const options: Options = { repair, readModels, signal, onProgress };
   try {
-    return await withStores("doctor", (stores) => examine(stores, options));
+    return await withStores("doctor", (stores) => examine(stores, options), { opens: false });
   } catch (error) {
     if (!signal.aborted) throw error;
     write(process.stderr, "Interrupted.\n");
@@ -59,23 +64,15 @@ async function examine(stores: Stores, options: Options): Promise<number> {
   const blobs = await openBlobs({ dataDir, blobUrl }, db);
   const refs = refRecorder({ store, db, git, now: () => new Date(), log });
   let [found, left] = [0, 0];
-  const report = ({ subject, problem, repaired }: Finding): void => {
-    found += 1;
-    if (!repaired) left += 1;
-    clear();
-    write(
-      process.stdout,
-      `${printable(`${subject}: ${problem}`)}${repaired ? "; repaired" : ""}\n`,
-    );
-  };
   try {
-    for await (const finding of examineRepositories({ db, git, blobs, refs }, options)) {
-      report(finding);
+    for await (const finding of findings({ ...stores, git, blobs, refs }, options)) {
+      const { subject, problem, repaired } = finding;
+      found += 1;
+      if (!repaired) left += 1;
+      clear();
+      const line = printable(`${subject}: ${problem}`);
+      write(process.stdout, `${line}${repaired ? "; repaired" : ""}\n`);
     }
-    for await (const finding of examineBlobs({ db, blobs }, options)) report(finding);
-    for await (const finding of examineLog(stores, options)) report(finding);
-    for await (const finding of examineKeys(stores, options)) report(finding);
-    for await (const finding of examineDeliveries(stores, options)) report(finding);
   } finally {
     clear();
     blobs.close();
@@ -84,6 +81,69 @@ async function examine(stores: Stores, options: Options): Promise<number> {
   const repaired = found === left ? "" : `, ${found - left} of them repaired`;
   write(process.stdout, found === 0 ? "Everything fits.\n" : `${found} found${repaired}.\n`);
   return left === 0 ? 0 : exitFound;
+}
+
+type Deps = Stores &
+  Readonly<{
+    git: GitRepositories;
+    blobs: Pick<Blobs, "read" | "list">;
+    refs: Pick<RefRecorder, "reconcile">;
+  }>;
+
+async function* findings(deps: Deps, options: Options): AsyncGenerator<Finding> {
+  const { db } = deps;
+  if (!(await isMigrated(db))) {
+    const todo = "start the service on it";
+    const unchecked = [...unbuilt(options), "sealed texts of the log", "events set aside"];
+    const problem = `it lacks tables of this release: ${todo}; not checked: ${unchecked.join(", ")}`;
+    yield { subject: "database", problem, repaired: false };
+    return yield* examineFiles(deps, options);
+  }
+  await mustHaveSecretKey(deps);
+  const missing = await uninstalledProjections(db);
+  if (missing.length > 0) {
+    yield notBuilt(missing, options);
+    yield* examineFiles(deps, options);
+  } else {
+    yield* examineRepositories(deps, options);
+    yield* examineBlobs(deps, options);
+    yield* examineLog(deps, options);
+    yield* examineLostDeliveries(deps, options);
+  }
+  yield* examineReactors(deps);
+  yield* examineKeys(deps, options);
+}
+
+/** What read models are needed for. */
+function unbuilt({ readModels }: Options): readonly string[] {
+  return [
+    "refs and LFS files of repositories",
+    "files that something refers to",
+    "changes of the log",
+    "pending deliveries of webhooks",
+    ...(readModels ? ["rows of the read models"] : []),
+  ];
+}
+
+function notBuilt(missing: readonly string[], options: Options): Finding {
+  const which =
+    missing.length === allProjections.length
+      ? "none is built yet"
+      : `${missing.length} are not built yet (${missing.join(", ")})`;
+  const todo = "start the service or run ledgerforge rebuild";
+  const problem = `${which}: ${todo}; not checked: ${unbuilt(options).join(", ")}`;
+  return { subject: "read models", problem, repaired: false };
+}
+
+function examineFiles(deps: Deps, options: Options): AsyncGenerator<Finding> {
+  return examineContent(deps, storedProjects(deps.config.dataDir), options);
+}
+
+/** Ids of projects that have a repository. */
+async function* storedProjects(dataDir: string): AsyncGenerator<string> {
+  for await (const name of repositoriesBelow(path.join(dataDir, "repositories"))) {
+    yield path.basename(name, ".git");
+  }
 }
 
 /** Subjects with sealed texts in the log that no key opens. */
@@ -103,20 +163,27 @@ async function* examineKeys(
   }
 }
 
-/** Deliveries of webhooks that nothing will send, and lines in which nothing moves. */
-async function* examineDeliveries(
+/** Deliveries of webhooks that nothing will send. */
+async function* examineLostDeliveries(
   { db, store }: Stores,
   { repair, onProgress: progress }: Options,
 ): AsyncGenerator<Finding> {
   progress?.("deliveries of webhooks");
-  const now = new Date();
   const lost = await lostDeliveries({ db, store });
-  if (repair) await putBack(db, lost, now);
+  if (repair) await putBack(db, lost, new Date());
   for (const { deliveryId, webhookId } of lost) {
     const problem = `delivery ${deliveryId} is pending and not in line`;
     yield { subject: `webhook ${webhookId}`, problem, repaired: repair };
   }
-  const standing = await standingLines(db, new Date(now.getTime() - standingMs));
+}
+
+/** Events that reactors gave up, and lines of webhooks in which nothing moves. */
+async function* examineReactors({ db }: Stores): AsyncGenerator<Finding> {
+  for (const { reactor, event_id, type, reason } of await listSetAside(db)) {
+    const problem = `set aside ${type} ${event_id}: ${reason}; see ledgerforge set-aside`;
+    yield { subject: `reactor ${reactor}`, problem, repaired: false };
+  }
+  const standing = await standingLines(db, new Date(Date.now() - standingMs));
   for (const { webhookId, dueAt, waiting } of standing) {
     const problem = `its line has stood still since ${dueAt.toISOString()}, ${waiting} deliveries wait`;
     yield { subject: `webhook ${webhookId}`, problem, repaired: false };
@@ -137,10 +204,6 @@ async function* examineLog(stores: Stores, options: Options): AsyncGenerator<Fin
     if (state === "live") continue;
     const problem = `it is ${state}, ${lagPositions} events behind`;
     yield { subject: `read model ${name}`, problem, repaired: false };
-  }
-  for (const { reactor, event_id, type, reason } of await listSetAside(db)) {
-    const problem = `set aside ${type} ${event_id}: ${reason}; see ledgerforge set-aside`;
-    yield { subject: `reactor ${reactor}`, problem, repaired: false };
   }
   if (options.readModels) yield* compareReadModels(stores, options);
 }

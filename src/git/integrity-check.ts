@@ -146,20 +146,26 @@ function named(names: readonly string[], count = names.length): string {
 /** Every blob that anything refers to: that it is there, and that its bytes are those it is named by. */
 export async function* examineBlobs(
   { db, blobs }: Pick<ExaminationDeps, "db" | "blobs">,
-  { signal, onProgress }: ExaminationOptions,
+  options: ExaminationOptions,
 ): AsyncGenerator<Finding> {
   for (let after = ""; ; ) {
     const page = await listReferredBlobs(db, after, pageRowsMax);
-    for (const digest of page) {
-      signal.throwIfAborted();
-      const subject = `blob ${digest}`;
-      onProgress?.(subject);
-      const problem = await checkBlob(blobs, digest);
-      if (problem !== undefined) yield { subject, problem, repaired: false };
-    }
+    for (const digest of page) yield* examineBlob(blobs, digest, options);
     if (page.length < pageRowsMax) return;
     after = page.at(-1) ?? after;
   }
+}
+
+async function* examineBlob(
+  blobs: Pick<Blobs, "read">,
+  digest: string,
+  { signal, onProgress }: ExaminationOptions,
+): AsyncGenerator<Finding> {
+  signal.throwIfAborted();
+  const subject = `blob ${digest}`;
+  onProgress?.(subject);
+  const problem = await checkBlob(blobs, digest);
+  if (problem !== undefined) yield { subject, problem, repaired: false };
 }
 
 async function checkBlob(blobs: Pick<Blobs, "read">, digest: string): Promise<string | undefined> {
@@ -172,4 +178,23 @@ async function checkBlob(blobs: Pick<Blobs, "read">, digest: string): Promise<st
   }
   const actual = hash.digest("hex");
   return actual === digest ? undefined : `its bytes were changed: they are ${actual}`;
+}
+
+/** What is stored, by itself: only the read models say which repositories and blobs have to be there. */
+export async function* examineContent(
+  { git, blobs }: Pick<ExaminationDeps, "git"> & Readonly<{ blobs: Pick<Blobs, "read" | "list"> }>,
+  projectIds: AsyncIterable<string>,
+  options: ExaminationOptions,
+): AsyncGenerator<Finding> {
+  for await (const projectId of projectIds) {
+    options.signal.throwIfAborted();
+    const subject = `repository ${projectId}`;
+    options.onProgress?.(subject);
+    const repository = await git.find(projectId);
+    const problem = repository && (await checkObjects(repository));
+    if (problem !== undefined) yield { subject, problem, repaired: false };
+  }
+  for await (const digest of blobs.list(new Date())) {
+    yield* examineBlob(blobs, digest, options);
+  }
 }

@@ -24,17 +24,26 @@ export async function migrate(db: Knex): Promise<void> {
   });
 }
 
+/** Whether all migrations of this release have been applied. Changes nothing. */
+export async function isMigrated(db: Knex): Promise<boolean> {
+  if (!(await db.schema.withSchema("public").hasTable("knex_migrations"))) return false;
+  const applied = new Set(await db("knex_migrations").withSchema("public").pluck<string[]>("name"));
+  return (await migrations()).every(({ name }) => applied.has(name));
+}
+
 const extension = isBuilt ? ".js" : ".ts";
 const directory = path.join(programRoot, "migrations");
 
 const source: Knex.MigrationSource<Migration> = {
-  async getMigrations() {
-    const files = (await readdir(directory)).filter((file) => path.extname(file) === extension);
-    return files
-      .sort()
-      .map((file) => ({ name: path.basename(file, extension), file: path.join(directory, file) }));
-  },
+  getMigrations: migrations,
   // Without the extension, so that a build continues what the source tree began.
   getMigrationName: ({ name }) => name,
   getMigration: ({ file }) => import(pathToFileURL(file).href) as Promise<Knex.Migration>,
 };
+
+async function migrations(): Promise<Migration[]> {
+  const files = (await readdir(directory)).filter((file) => path.extname(file) === extension);
+  return files
+    .sort()
+    .map((file) => ({ name: path.basename(file, extension), file: path.join(directory, file) }));
+}

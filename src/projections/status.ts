@@ -40,10 +40,15 @@ export async function projectionStatuses(
   return rows.map(({ name, state, position }) => ({ name, state, position, ...behind(position) }));
 }
 
-/** False until the projections have made the tables of all: on a new instance, and after an upgrade. */
-export async function areProjectionsInstalled(db: Knex): Promise<boolean> {
+/** Names of read models whose tables the projections have not made: on a new instance, and after an upgrade. */
+export async function uninstalledProjections(db: Knex): Promise<readonly string[]> {
   const installed = new Set((await readCheckpoints(db)).map(({ name }) => name));
-  return allProjections.every(({ name }) => installed.has(name));
+  return [...known].filter((name) => !installed.has(name));
+}
+
+/** False until the projections have made the tables of all. */
+export async function areProjectionsInstalled(db: Knex): Promise<boolean> {
+  return (await uninstalledProjections(db)).length === 0;
 }
 
 /** Queries the log for each place in it once. */

@@ -11,12 +11,16 @@ import { saveReactorPositions } from "../../src/workers/core/reactor-checkpoint.
 import { secretKey, startTestApp } from "../support/app.ts";
 import { basicAuth } from "../support/basic-auth.ts";
 import { runCli } from "../support/cli.ts";
+import { testDatabase } from "../support/database.ts";
 import { commit, git, temporaryDirectory, unpackObjects, workingCopy } from "../support/git.ts";
 import { givenDelivery, givenWebhook } from "../support/webhook-order.ts";
 
 /** One instance that is damaged more and more, then mended, and checked in between. */
 const app = await startTestApp();
+/** As after `restore` or `events import`, and before the first start. */
+const { url: databaseUrl, db: unbuilt } = await testDatabase("migrated");
 const parent = await temporaryDirectory();
+const withoutReadModels = { ...app, databaseUrl };
 const content = "the bytes of a large file";
 const oid = createHash("sha256").update(content).digest("hex");
 let gitDir: string;
@@ -39,10 +43,14 @@ before(async () => {
   expect(stored.status, stored.text).to.equal(200);
 });
 
-async function doctor(...args: string[]) {
-  const { code, out } = await runCli(app, "doctor", ...args);
+async function doctorOf(
+  service: Pick<typeof app, "databaseUrl" | "eventStoreUrl" | "dataDir">,
+  ...args: string[]
+) {
+  const { code, out } = await runCli(service, "doctor", ...args);
   return { code, lines: out.trimEnd().split("\n") };
 }
+const doctor = (...args: string[]) => doctorOf(app, ...args);
 
 const blobFile = () => path.join(app.dataDir, "blobs", blobPath(oid));
 const looseFile = async (name: string) => {
@@ -148,5 +156,57 @@ describe("ledgerforge doctor", function () {
     expect(await problems()).to.deep.equal([]);
     await db("public.vault_key").where({ subject }).update(key);
     await db("public.vault_key_gone").delete();
+  });
+});
+
+describe("ledgerforge doctor on a database without read models", function () {
+  this.timeout(600_000);
+
+  it("names what it cannot check, and checks keys and what lies in files", async () => {
+    const keys = await app.deps.db("public.vault_key").select("*");
+    await unbuilt("public.vault_key").insert(keys);
+    const { code, lines } = await doctorOf(withoutReadModels);
+    expect(code).to.equal(1);
+    expect(lines[0])
+      .to.match(/^read models: none is built yet: start the service or run ledgerforge rebuild;/)
+      .and.match(/not checked: refs and LFS files of repositories, /);
+    expect(lines.slice(1)).to.deep.equal(["1 found."]);
+
+    const blob = await looseFile("HEAD:a.txt");
+    await rename(blob, `${blob}.away`);
+    await chmod(blobFile(), 0o600);
+    await writeFile(blobFile(), "other bytes of a large file");
+    await unbuilt("public.vault_key").delete();
+    const damaged = (await doctorOf(withoutReadModels, "--read-models", "--repair")).lines;
+    expect(damaged[0]).to.match(/, rows of the read models$/);
+    expect(damaged[1]).to.match(/^repository [0-9a-f-]{36}: git fsck: /);
+    expect(damaged[2]).to.match(/^blob \w+: its bytes were changed/);
+    expect(damaged[3]).to.match(/^user-\S+: its key is lost/);
+    await rename(`${blob}.away`, blob);
+    await writeFile(blobFile(), content);
+  });
+
+  it("names read models that a newer release lacks", async () => {
+    const names = await app.deps.db("public.projection_checkpoint").pluck("name");
+    const rows = names.slice(2).map((name) => ({
+      ...{ name, version: 1, tables: [], position: 0 },
+      state: "live",
+    }));
+    await unbuilt("public.projection_checkpoint").insert(rows);
+    const { code, lines } = await doctorOf(withoutReadModels);
+    expect(code).to.equal(1);
+    const missing = names.slice(0, 2).join(", ");
+    expect(lines[0]).to.contain(`read models: 2 are not built yet (${missing}): start`);
+  });
+
+  it("says of a database that the service was never started on that it has no tables", async () => {
+    await unbuilt.raw("drop schema public cascade");
+    await unbuilt.raw("create schema public");
+    const { code, lines } = await doctorOf(withoutReadModels);
+    expect(code).to.equal(1);
+    expect(lines[0])
+      .to.match(/^database: it lacks tables of this release: start the service on it;/)
+      .and.match(/ not checked: /);
+    expect(lines.slice(1)).to.deep.equal(["1 found."]);
   });
 });
