@@ -40,13 +40,8 @@ export function openVault(db: Knex, secretKey: string): Vault {
   const digest = keyedDigest(secretKey);
   const keys = keyCache();
 
-  const readKey = gatheredReads(async (subjects: readonly string[]) => {
-    const { rows } = await db.raw<{ rows: WrappedKey[] }>(
-      "select subject, wrapped from vault_key where subject = any(?)",
-      [[...subjects]],
-    );
-    return new Map(rows.map(({ subject, wrapped }) => [subject, wrapped]));
-  });
+  const readKey = gatheredReads((subjects) => wrappedKeysOf(db, subjects));
+  const hadFormerKey = gatheredReads((subjects) => formerKeysOf(db, subjects));
 
   async function keyOf(subject: string): Promise<Buffer | undefined> {
     const cached = keys.get(subject);
@@ -84,7 +79,7 @@ export function openVault(db: Knex, secretKey: string): Vault {
       try {
         return decrypt(key, Buffer.from(box, "base64url"), subject).toString("utf8");
       } catch (error) {
-        if (await hadFormerKey(db, subject)) return null;
+        if (await hadFormerKey(subject)) return null;
         throw new NotOpened(
           `What is sealed for ${subject} was altered, or the key that sealed it was lost`,
           { cause: error },
@@ -102,16 +97,34 @@ export function openVault(db: Knex, secretKey: string): Vault {
   };
 }
 
+async function wrappedKeysOf(
+  db: Knex,
+  subjects: readonly string[],
+): Promise<ReadonlyMap<string, Buffer>> {
+  const { rows } = await db.raw<{ rows: WrappedKey[] }>(
+    "select subject, wrapped from vault_key where subject = any(?)",
+    [[...subjects]],
+  );
+  return new Map(rows.map(({ subject, wrapped }) => [subject, wrapped]));
+}
+
+async function formerKeysOf(
+  db: Knex,
+  subjects: readonly string[],
+): Promise<ReadonlyMap<string, true>> {
+  const { rows } = await db.raw<{ rows: Pick<WrappedKey, "subject">[] }>(
+    "select subject from vault_key_gone where subject = any(?)",
+    [[...subjects]],
+  );
+  return new Map(rows.map(({ subject }) => [subject, true]));
+}
+
 /** To seal for these subjects again makes new keys, which do not open what was sealed before. */
 export async function noteGone(db: Knex, subjects: readonly string[]): Promise<void> {
   await db.raw(
     "insert into vault_key_gone (subject) select unnest(?::text[]) on conflict do nothing",
     [[...subjects]],
   );
-}
-
-async function hadFormerKey(db: Knex, subject: string): Promise<boolean> {
-  return (await db("vault_key_gone").where({ subject }).first("subject")) !== undefined;
 }
 
 /** A sealed text that the key of its subject does not open. */

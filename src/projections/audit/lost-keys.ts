@@ -1,9 +1,11 @@
 import type { Knex } from "knex";
 
-import { partsOfSealed } from "../../events/core/sealed.ts";
+import { partsOfSealed, type Sealed } from "../../events/core/sealed.ts";
 import type { EventStore } from "../../platform/event-store/event-store.ts";
 import { NotOpened, noteGone, type Vault } from "../../platform/key/vault.ts";
 import { goneSubjects, hasHadKeys, keylessOf } from "../../platform/key/vault-keys.ts";
+import { pages } from "../core/build-page.ts";
+import { beforeEverything } from "../core/checkpoint.ts";
 import { SealedSubjects, sealedTextsOf } from "./sealed-subject.ts";
 
 type Stores = Readonly<{ db: Knex; store: EventStore; vault: Vault }>;
@@ -48,21 +50,26 @@ export type LostKeys = Readonly<{
   replaced: readonly string[];
 }>;
 
+/** Opens all sealed texts of a page of events at once, so that the vault reads their keys by one statement. */
 export async function findLostKeys(stores: Stores, signal: AbortSignal): Promise<LostKeys> {
   const { db, store, vault } = stores;
   const subjects = new SealedSubjects();
   const replaced = new Set<string>();
-  for await (const event of store.readAll()) {
-    signal.throwIfAborted();
-    subjects.add(event);
-    for (const text of sealedTextsOf(event)) {
-      const { subject } = partsOfSealed(text);
-      if (replaced.has(subject)) continue;
-      await vault.open(text).catch((error: unknown) => {
-        if (!(error instanceof NotOpened)) throw error;
-        replaced.add(subject);
-      });
+  const tryToOpen = async (text: Sealed): Promise<void> => {
+    try {
+      await vault.open(text);
+    } catch (error) {
+      if (!(error instanceof NotOpened)) throw error;
+      replaced.add(partsOfSealed(text).subject);
     }
+  };
+  for await (const page of pages(store, beforeEverything)) {
+    signal.throwIfAborted();
+    for (const event of page) subjects.add(event);
+    const texts = page.flatMap((event) => [...sealedTextsOf(event)]);
+    await Promise.all(
+      texts.filter((text) => !replaced.has(partsOfSealed(text).subject)).map(tryToOpen),
+    );
   }
   const gone = await goneSubjects(db);
   const without = (await keylessOf(db, subjects.sealed)).filter((subject) => !gone.has(subject));

@@ -67,4 +67,26 @@ describe("keys that are lost", () => {
     await noteLostKeys(db, { keyless: [], forgotten: [ofForgotten], replaced: [] });
     await mustHaveKeys({ db, store });
   });
+
+  it("are looked for by few statements, however many subjects there are", async () => {
+    await db("vault_key_gone").delete();
+    const many = Array.from({ length: 100 }, () => userSubject(randomUUID()));
+    const vault = newVault();
+    for (const subject of many) {
+      const data = { email: await vault.seal(subject, "anna@example.org") };
+      await append(store, subject, { type: "UserRegistered", data });
+    }
+    const others = many.slice(50);
+    await dropKeys(...others);
+    const other = newVault();
+    for (const subject of others) await other.seal(subject, "sealed by a new key");
+    const statements: string[] = [];
+    const note = ({ sql }: Readonly<{ sql: string }>) => statements.push(sql);
+    db.on("query", note);
+    const { replaced: found } = await find();
+    db.removeListener("query", note);
+    expect(found).to.include.members(others);
+    // Keys and notes of one page, then all of both.
+    expect(statements, statements.join("\n")).to.have.length(4);
+  });
 });
