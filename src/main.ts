@@ -1,9 +1,11 @@
+import { once } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
 
 import type { Config } from "./config.ts";
 import type { Administrator } from "./first-administrator.ts";
 import { StoreUnavailable, UnsupportedServer } from "./platform/event-store/event-store.ts";
 import { openLog } from "./platform/log.ts";
+import { occasionally } from "./platform/throttled-log.ts";
 
 /** What can be started apart from each other, any number of times. */
 export const roleNames = ["http", "projections", "workers", "ssh"] as const;
@@ -123,30 +125,33 @@ async function openWork(repositories: Repositories) {
 
 type Work = Awaited<ReturnType<typeof openWork>>;
 
-const firstPingMs = 2_000;
+const pingTimeoutMs = 2_000;
 
 /** Fails at once on a store of an unsupported version; the roles wait for one that cannot be reached. */
-async function mustSupportStore({ store, close }: Platform): Promise<void> {
+async function mustSupportStore({ store }: Platform): Promise<void> {
   try {
-    await store.ping(firstPingMs);
+    await store.ping(pingTimeoutMs);
   } catch (error) {
-    if (!(error instanceof UnsupportedServer)) return;
-    await close();
-    throw error;
+    if (error instanceof UnsupportedServer) throw error;
   }
 }
 
 /** Before anything is written: what is sealed with other keys is lost to the right ones. */
-async function mustHaveRightKeys({ db, store, config }: Platform): Promise<void> {
+async function mustHaveRightKeys(platform: Platform, signal: AbortSignal): Promise<void> {
+  const { db, store, config, log } = platform;
   const [, , , { checkSecretKey }] = await modules.platform();
   if (await checkSecretKey(db, config.secretKey)) return;
   const { mustHaveKeys } = await modules.keys();
+  const report = occasionally((err: unknown) => log.warn({ err }, "waiting for the event store"));
   for (;;) {
     try {
+      // A read has no limit of its own.
+      await store.ping(pingTimeoutMs);
       return await mustHaveKeys({ db, store });
     } catch (error) {
       if (!(error instanceof StoreUnavailable)) throw error;
-      await delay(storeRetryMs);
+      report(error);
+      await delay(storeRetryMs, undefined, { signal });
     }
   }
 }
@@ -163,9 +168,27 @@ async function mustHaveWholeLog({ db }: Platform): Promise<void> {
   );
 }
 
+/** Fails as soon as the signal aborts, whatever is waited for. */
+async function unlessAborted(signal: AbortSignal, task: Promise<void>): Promise<void> {
+  const ended = new AbortController();
+  const aborted = once(signal, "abort", { signal: ended.signal });
+  try {
+    await Promise.race([task, aborted.then(() => signal.throwIfAborted())]);
+  } finally {
+    ended.abort();
+  }
+}
+
+async function mustBeStartable(platform: Platform, signal: AbortSignal): Promise<void> {
+  await mustSupportStore(platform);
+  await mustHaveWholeLog(platform);
+  await mustHaveRightKeys(platform, signal);
+}
+
 /**
  * Runs roles in this process until closed.
  *
+ * @param signal ends a start that waits for a store; what has begun to run is closed by the caller
  * @throws UnsupportedServer
  * @throws WrongSecretKey, KeysLost
  * @throws LogNotWhole when a restore was begun and has not ended
@@ -173,17 +196,17 @@ async function mustHaveWholeLog({ db }: Platform): Promise<void> {
 export async function startRoles(
   config: Config,
   names: readonly RoleName[],
+  signal: AbortSignal,
 ): Promise<RunningRoles> {
   const platform = await openPlatform(config, names.join(" "));
-  await mustSupportStore(platform);
   const running: Running[] = [platform];
   const close = async (): Promise<void> => {
     for (const part of running.toReversed()) await part.close();
     platform.log.info("closed");
   };
   try {
-    await mustHaveWholeLog(platform);
-    await mustHaveRightKeys(platform);
+    signal.throwIfAborted();
+    await unlessAborted(signal, mustBeStartable(platform, signal));
     if (names.includes("projections")) {
       const { startProjections } = await modules.projections();
       running.push(await startProjections(platform));

@@ -68,9 +68,11 @@ async function runRoles(names: readonly RoleName[], supervised: boolean): Promis
   if (supplied === undefined) return 0;
   const config = requireStores(readSettings({ ...inheritedEnvironment(), ...supplied }));
   for (const text of await keepPrivate(config.dataDir)) write(process.stderr, `${text}\n`);
-  const roles = await startRoles(config, names).catch((error: unknown) => {
+  const roles = await startRoles(config, names, stop.signal).catch((error: unknown) => {
+    if (stop.signal.aborted) return undefined;
     throw isExpected(error) ? new ConfigError(`${error.message}.`) : error;
   });
+  if (roles === undefined) return 0;
   // In the session of its own that a supervisor gives it.
   if (supervised && names.every((name) => name === "workers")) workInBackground();
   if (supervised) releaseIdleMemory();

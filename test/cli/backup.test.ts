@@ -285,7 +285,8 @@ describe("a backup", function () {
     // A rebuild beside it takes nothing for a log that is older.
     await setBackReactors(db, 5n);
     const config = { ...stores().config, databaseUrl, eventStoreUrl, dataDir };
-    const error: unknown = await startRoles(config, ["projections"]).then(
+    const { signal } = new AbortController();
+    const error: unknown = await startRoles(config, ["projections"], signal).then(
       ({ close }) => close(),
       (reason: unknown) => reason,
     );

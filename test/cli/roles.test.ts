@@ -1,4 +1,6 @@
+import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
+import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { expect } from "chai";
@@ -17,8 +19,10 @@ describe("ledgerforge start with names of roles", function () {
   let dataDir: string;
   let environment: Record<string, string>;
   let programs: Program[] = [];
+  let emptyDatabaseUrl = "";
   before(async () => {
     const { url: databaseUrl } = await testDatabase();
+    ({ url: emptyDatabaseUrl } = await testDatabase());
     const { url: eventStoreUrl } = await testEventStore();
     dataDir = await mkdtemp(path.join(tmpdir(), "lf-roles-"));
     environment = {
@@ -72,6 +76,28 @@ describe("ledgerforge start with names of roles", function () {
     await eventually(() => isReady(first.url), readyMs);
     await eventually(() => isReady(second.url), readyMs);
   });
+
+  for (const [what, signal] of [
+    ["refuses connections", "SIGTERM"],
+    ["does not answer", "SIGINT"],
+  ] as const) {
+    it(`says that it waits for a store that ${what}, and ends at ${signal}`, async () => {
+      const silent = createServer(() => undefined).listen(0, "127.0.0.1");
+      await once(silent, "listening");
+      const { port } = silent.address() as AddressInfo;
+      if (what === "refuses connections") silent.close();
+      const { child, output, exited } = runProgram(["start", "workers"], {
+        ...environment,
+        DATABASE_URL: emptyDatabaseUrl,
+        EVENTSTORE_URL: `esdb://127.0.0.1:${port}?tls=false`,
+      });
+      await eventually(() => output().includes('"msg":"waiting for the event store"'), readyMs);
+      child.kill(signal);
+      expect(await exited).to.deep.equal([0, null]);
+      expect(output()).to.include('"msg":"closed"').and.not.include('"msg":"ready"');
+      silent.close();
+    });
+  }
 
   it("refuses every role and command under another SECRET_KEY, in one line", async () => {
     const { url, child, exited } = await start("http", "projections");
