@@ -138,16 +138,25 @@ async function mustSupportStore({ store }: Platform): Promise<void> {
 
 /** Before anything is written: what is sealed with other keys is lost to the right ones. */
 async function mustHaveRightKeys(platform: Platform, signal: AbortSignal): Promise<void> {
-  const { db, store, config, log } = platform;
+  const { db, store, config } = platform;
   const [, , , { checkSecretKey }] = await modules.platform();
   if (await checkSecretKey(db, config.secretKey)) return;
   const { mustHaveKeys } = await modules.keys();
+  await onceStoreAnswers(platform, signal, () => mustHaveKeys({ db, store }));
+}
+
+/** Tries again, and logs why, as long as the store cannot be reached. */
+async function onceStoreAnswers<Result>(
+  { store, log }: Platform,
+  signal: AbortSignal,
+  task: () => Promise<Result>,
+): Promise<Result> {
   const report = occasionally((err: unknown) => log.warn({ err }, "waiting for the event store"));
   for (;;) {
     try {
       // A read has no limit of its own.
       await store.ping(pingTimeoutMs);
-      return await mustHaveKeys({ db, store });
+      return await task();
     } catch (error) {
       if (!(error instanceof StoreUnavailable)) throw error;
       report(error);
@@ -169,20 +178,32 @@ async function mustHaveWholeLog({ db }: Platform): Promise<void> {
 }
 
 /** Fails as soon as the signal aborts, whatever is waited for. */
-async function unlessAborted(signal: AbortSignal, task: Promise<void>): Promise<void> {
+async function unlessAborted<Result>(signal: AbortSignal, task: Promise<Result>): Promise<Result> {
   const ended = new AbortController();
   const aborted = once(signal, "abort", { signal: ended.signal });
   try {
-    await Promise.race([task, aborted.then(() => signal.throwIfAborted())]);
+    const fail = (): never => {
+      throw signal.reason;
+    };
+    return await Promise.race([task, aborted.then(fail)]);
   } finally {
     ended.abort();
   }
 }
 
-async function mustBeStartable(platform: Platform, signal: AbortSignal): Promise<void> {
+/** All that comes before the roles begin to work. */
+async function prepare(
+  platform: Platform,
+  names: readonly RoleName[],
+  signal: AbortSignal,
+): Promise<Pick<RunningRoles, "administrator">> {
   await mustSupportStore(platform);
   await mustHaveWholeLog(platform);
   await mustHaveRightKeys(platform, signal);
+  if (!names.includes("http")) return {};
+  const [{ firstAdministrator }] = await modules.http();
+  const make = () => firstAdministrator(platform.config, platform);
+  return { administrator: await onceStoreAnswers(platform, signal, make) };
 }
 
 /**
@@ -206,14 +227,14 @@ export async function startRoles(
   };
   try {
     signal.throwIfAborted();
-    await unlessAborted(signal, mustBeStartable(platform, signal));
+    const prepared = await unlessAborted(signal, prepare(platform, names, signal));
     if (names.includes("projections")) {
       const { startProjections } = await modules.projections();
       running.push(await startProjections(platform));
     }
     const answering = names.some(hasGit) ? await startWithGit(platform, names, running) : {};
     platform.log.info("ready");
-    return { ...answering, close };
+    return { ...prepared, ...answering, close };
   } catch (error) {
     await close();
     throw error;
@@ -244,11 +265,10 @@ async function startWork(
 }
 
 async function startAnswering(work: Work, running: Running[]) {
-  const [{ firstAdministrator }, { startHttp }] = await modules.http();
-  const administrator = await firstAdministrator(work.config, work);
+  const [, { startHttp }] = await modules.http();
   const http = await startHttp(await forReaders(work, running));
   running.push(http);
-  return { url: http.url, administrator };
+  return { url: http.url };
 }
 
 async function startGitSsh(repositories: Repositories, running: Running[]) {

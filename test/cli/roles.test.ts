@@ -5,7 +5,8 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { expect } from "chai";
 
-import { testDatabase } from "../support/database.ts";
+import { openVault } from "../../src/platform/key/vault.ts";
+import { type TestDatabase, testDatabase } from "../support/database.ts";
 import { testEventStore } from "../support/event-store.ts";
 import { eventually } from "../support/eventually.ts";
 import { freePort } from "../support/free-port.ts";
@@ -20,9 +21,11 @@ describe("ledgerforge start with names of roles", function () {
   let environment: Record<string, string>;
   let programs: Program[] = [];
   let emptyDatabaseUrl = "";
+  let keyed: TestDatabase;
   before(async () => {
     const { url: databaseUrl } = await testDatabase();
     ({ url: emptyDatabaseUrl } = await testDatabase());
+    keyed = await testDatabase();
     const { url: eventStoreUrl } = await testEventStore();
     dataDir = await mkdtemp(path.join(tmpdir(), "lf-roles-"));
     environment = {
@@ -98,6 +101,20 @@ describe("ledgerforge start with names of roles", function () {
       silent.close();
     });
   }
+
+  it("waits for a store that cannot be reached in the role http as well", async () => {
+    const { url: DATABASE_URL, db } = keyed;
+    await openVault(db, environment["SECRET_KEY"]!).seal("user-1", "text");
+    const EVENTSTORE_URL = `esdb://127.0.0.1:${await freePort()}?tls=false`;
+    const unreachable = { ...environment, DATABASE_URL, EVENTSTORE_URL };
+    const { child, output, exited } = runProgram(["start", "http"], unreachable);
+    const ended = exited.then((end) => expect.fail(`ended with ${end}: ${output()}`));
+    ended.catch(() => undefined);
+    const waits = () => output().includes('"msg":"waiting for the event store"');
+    await Promise.race([eventually(waits, readyMs), ended]);
+    child.kill("SIGTERM");
+    expect(await exited).to.deep.equal([0, null]);
+  });
 
   it("refuses every role and command under another SECRET_KEY, in one line", async () => {
     const { url, child, exited } = await start("http", "projections");
