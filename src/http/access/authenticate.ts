@@ -91,6 +91,7 @@ export function authenticate(deps: AuthenticateDeps): Authenticate {
       userId,
       isAdmin: row.is_admin,
       scopes: new Set(row.scopes),
+      ...(row.expires_at !== null && { expiresAt: row.expires_at }),
     };
   }
 

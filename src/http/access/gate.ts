@@ -14,6 +14,8 @@ export type Caller = Readonly<{
   userId: UserId | null;
   isAdmin: boolean;
   scopes: ReadonlySet<Scope>;
+  /** When the token that proved it expires; undefined when there is no such time. */
+  expiresAt?: Date;
   /** Proved by the token of a job that runs, which is good in this project alone. */
   job?: Readonly<{ projectId: ProjectId; tokenHash: string }>;
 }>;

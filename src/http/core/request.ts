@@ -15,6 +15,8 @@ export type RequestContext = Readonly<{
   isAdmin: boolean;
   /** The token's scopes; all of them after a password. */
   scopes: ReadonlySet<Scope>;
+  /** When the caller's token expires, if it does. */
+  expiresAt?: NonNullable<Caller["expiresAt"]>;
   /** Of a caller who was proved by the token of a job. */
   job?: NonNullable<Caller["job"]>;
   /** Address of the peer. Headers that claim another one are not believed. */

@@ -295,6 +295,7 @@ export function requestContext(ctx: Context, deps: Deps, made: Made): RequestCon
     userId: caller.userId,
     isAdmin: caller.isAdmin,
     scopes: caller.scopes,
+    ...(caller.expiresAt && { expiresAt: caller.expiresAt }),
     ...(caller.job && { job: caller.job }),
     ip,
     requestId,

@@ -80,8 +80,9 @@ async function answer({ query, request, filter, mustStillMay }: FeedRequest, dep
   if (!streams) return page(deps, filter, query);
   const hub = hubOf(deps);
   const start = await startOf(deps, lastEventId === "" ? query.after : lastEventId);
-  const { userId: callerId } = request;
-  const stream = new FeedStream({ hub, deps, filter, after: start, callerId, mustStillMay });
+  const { userId: callerId, expiresAt } = request;
+  const reading = { hub, deps, filter, after: start, callerId, expiresAt, mustStillMay };
+  const stream = new FeedStream(reading);
   await stream.open();
   request.signal.addEventListener("abort", () => stream.destroy(), { once: true });
   if (request.signal.aborted) stream.destroy();

@@ -13,11 +13,15 @@ export type FeedReader = Readonly<{
   wake: () => void;
   /** Nothing came for a while. */
   beat: () => void;
+  /** In milliseconds since 1970; infinite when the proof of the caller does not expire. */
+  expiresAtMs: number;
+  /** The proof of the caller has expired. */
+  expire: () => void;
   /** The process is about to end. */
   end: () => void;
 }>;
 
-export type HubDeps = Pick<Deps, "db" | "store" | "log" | "onChange" | "onPosition">;
+export type HubDeps = Pick<Deps, "db" | "store" | "log" | "onChange" | "onPosition" | "now">;
 
 /** Kept in memory for all readers together, however many there are. */
 const keptItemsMax = 4_096;
@@ -154,7 +158,11 @@ export class FeedHub {
     let step = 0;
     this.#beat = setInterval(() => {
       step = (step + 1) % beatSteps;
-      for (const [reader, own] of this.#readers) if (own === step) reader.beat();
+      const now = this.#deps.now().getTime();
+      for (const [reader, own] of this.#readers) {
+        if (reader.expiresAtMs < now) reader.expire();
+        else if (own === step) reader.beat();
+      }
     }, beatMs / beatSteps);
     this.#beat.unref();
   }

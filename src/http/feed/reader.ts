@@ -2,6 +2,7 @@ import { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { Readable } from "node:stream";
 import { Refusal } from "../../platform/refusal.ts";
+import { tokenNeeded } from "../access/authenticate.ts";
 import { type FeedHub, type FeedReader, fitsFilter } from "./hub.ts";
 import { type FeedFilter, type FeedItem, itemsAfter, textFor } from "./source.ts";
 
@@ -12,6 +13,8 @@ export type Reading = Readonly<{
   /** Position that the client has got everything up to. */
   after: bigint;
   callerId: string;
+  /** When the proof of the caller expires, if it does. */
+  expiresAt?: Date | undefined;
   /** Checks whether the caller may still read this. @throws Refusal when not */
   mustStillMay: () => Promise<void>;
 }>;
@@ -31,6 +34,7 @@ const heldBytesMax = 16 * 1024;
  * off with a last event, and comes back with `Last-Event-ID`.
  */
 export class FeedStream extends Readable implements FeedReader {
+  readonly expiresAtMs: number;
   readonly #reading: Reading;
   readonly #textOf: (item: FeedItem) => string;
   #position: bigint;
@@ -48,6 +52,7 @@ export class FeedStream extends Readable implements FeedReader {
   constructor(reading: Reading) {
     super({ highWaterMark: heldBytesMax });
     this.#reading = reading;
+    this.expiresAtMs = reading.expiresAt?.getTime() ?? Number.POSITIVE_INFINITY;
     const { filter } = reading;
     const fits = fitsFilter(filter);
     this.#textOf = (item) => (fits(item) ? textFor(item, filter) : "");
@@ -106,6 +111,12 @@ export class FeedStream extends Readable implements FeedReader {
       await this.#ask();
       if (!this.#isOver) this.#hand(": \n\n");
     });
+  }
+
+  expire(): void {
+    if (this.#isOver) return;
+    const { code, message } = tokenNeeded();
+    this.#last(code, message);
   }
 
   end(): void {

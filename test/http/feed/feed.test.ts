@@ -137,8 +137,8 @@ describe("the feed as server-sent events", () => {
 
   it("reads a role once for all streams of a caller", async () => {
     const { db, log, store } = app.platform;
-    const { onChange, onPosition } = app.deps;
-    const hub = new FeedHub({ db, store, log, onChange, onPosition });
+    const { onChange, onPosition, now } = app.deps;
+    const hub = new FeedHub({ db, store, log, onChange, onPosition, now });
     const found = await findProjectById(db, forge.id);
     const queries: string[] = [];
     const note = ({ sql }: Readonly<{ sql: string }>) => queries.push(sql);
@@ -151,8 +151,8 @@ describe("the feed as server-sent events", () => {
 
   it("cuts a reader off who falls behind what is kept, with a last event to go on from", async () => {
     const { db, log, store } = app.platform;
-    const { onChange, onPosition } = app.deps;
-    const hub = new FeedHub({ db, store, log, onChange, onPosition }, { keptItemsMax: 3 });
+    const { onChange, onPosition, now } = app.deps;
+    const hub = new FeedHub({ db, store, log, onChange, onPosition, now }, { keptItemsMax: 3 });
     const start = await newestPosition(db);
     const reading = { hub, deps: { db, store }, filter: {}, after: start, callerId: anna.id };
     const stream = new FeedStream({ ...reading, mustStillMay: async () => undefined });
@@ -214,8 +214,8 @@ class HeldConnection extends Duplex {
 describe("the feed on a connection", () => {
   it("is written straight to it, in order, and waits for one that takes nothing", async () => {
     const { db, log, store } = app.platform;
-    const { onChange, onPosition } = app.deps;
-    const hub = new FeedHub({ db, store, log, onChange, onPosition });
+    const { onChange, onPosition, now } = app.deps;
+    const hub = new FeedHub({ db, store, log, onChange, onPosition, now });
     const start = await newestPosition(db);
     const reading = { hub, deps: { db, store }, filter: {}, after: start, callerId: anna.id };
     const stream = new FeedStream({ ...reading, mustStillMay: async () => undefined });
@@ -256,6 +256,55 @@ describe("the feed on a connection", () => {
     const { items } = await itemsAfter({ db, store }, {}, range);
     expect(blocks.slice(0, -1)).to.deep.equal(items.map(({ text }) => text.trimEnd()));
     stream.destroy();
+  });
+});
+
+describe("the feed of a token that expires", () => {
+  it("ends when the token does, without a change of rights or a beat", async () => {
+    const { db, log, store } = app.platform;
+    const { onChange, onPosition } = app.deps;
+    let time = 1_000;
+    const now = () => new Date(time);
+    const hub = new FeedHub({ db, store, log, onChange, onPosition, now });
+    const start = await newestPosition(db);
+    const reading = { hub, deps: { db, store }, filter: {}, after: start, callerId: anna.id };
+    const mustStillMay = async () => undefined;
+    const expiring = new FeedStream({ ...reading, mustStillMay, expiresAt: new Date(2_000) });
+    const endless = new FeedStream({ ...reading, mustStillMay });
+    const texts = [expiring, endless].map((stream) => {
+      const chunks: string[] = [];
+      stream.on("data", (chunk) => chunks.push(String(chunk)));
+      return () => chunks.join("");
+    });
+    for (const stream of [expiring, endless]) await stream.open();
+    await rename("before its end");
+    for (const text of texts) await eventually(() => expect(text()).to.include("before its end"));
+    time = 2_001;
+    await eventually(() => expect(texts[0]?.()).to.include("event: end"));
+    expect(texts[0]?.()).to.include('"code":"auth.token_invalid"');
+    await rename("after its end");
+    await eventually(() => expect(texts[1]?.()).to.include("after its end"));
+    expect(texts[0]?.()).not.to.include("after its end");
+    endless.destroy();
+  });
+
+  it("ends at that time for every caller, also between two checks of their rights", async () => {
+    const admins = ["carl", "dora", "emil"].map((alias) => app.givenUser(alias, { admin: true }));
+    const people = await Promise.all(admins);
+    const expiresAt = new Date(Date.now() + 3_000);
+    const feeds = await Promise.all(
+      people.map(async ({ id }) => {
+        const token = await app.givenToken(id, ["USER_WRITE"], expiresAt.toISOString());
+        return follow("/events", token);
+      }),
+    );
+    const untilMs = expiresAt.getTime() - Date.now() + 5_000;
+    await eventually(() => feeds.every(({ state }) => state.ended), untilMs);
+    for (const { sent } of feeds) {
+      const end = sent.at(-1);
+      const { code } = JSON.parse(end?.data ?? "{}");
+      expect([end?.event, code]).to.deep.equal(["end", "auth.token_invalid"]);
+    }
   });
 });
 
