@@ -1,12 +1,15 @@
-import { Readable } from "node:stream";
+import { spawn } from "node:child_process";
+import { PassThrough, Readable } from "node:stream";
+import { text } from "node:stream/consumers";
 import { expect } from "chai";
 import pino from "pino";
 
 import { Alias, ProjectId, UserId } from "../../src/events/core/ids.ts";
-import { type PushDeps, type Pusher, preparePush } from "../../src/git/push.ts";
+import { carryOut, type PushDeps, type Pusher, preparePush } from "../../src/git/push.ts";
 import type { Push } from "../../src/git/push-intent.ts";
 import { startPackService } from "../../src/platform/git/pack-service.ts";
 import { packet } from "../../src/platform/git/pkt-line.ts";
+import { Refusal } from "../../src/platform/refusal.ts";
 
 const none = "0".repeat(40);
 const id = "1".repeat(40);
@@ -103,5 +106,51 @@ describe("the front of a push that cannot be read", () => {
       (error: unknown) => error,
     );
     expect(failure).to.equal(lost);
+  });
+});
+
+describe("a push that is recorded, and that readers cannot see yet", () => {
+  const ref = "refs/heads/b0";
+  const lines = [packet("unpack ok\n"), packet(`ok ${ref}\n`), Buffer.from("0000")];
+  const report = packet(Buffer.concat([Buffer.from([1]), ...lines]));
+
+  /** Carries out a push whose git reports success; waiting for its position fails. */
+  async function carriedOut(failure: Error) {
+    // Prints what it reads, in git's place.
+    const child = spawn("cat");
+    const finished: unknown[] = [];
+    const deps = {
+      git: { find: async () => undefined },
+      refs: {
+        async finish(_push: Push, made: unknown) {
+          finished.push(made);
+          return 7n;
+        },
+      },
+      visible: () => Promise.reject(failure),
+      log: pino({ level: "silent" }),
+    } as unknown as PushDeps;
+    const answer = new PassThrough();
+    const answered = text(answer).catch((error: unknown) => error);
+    const underway = {
+      ...(await prepared(news(1))),
+      ...{ child, stop: () => child.kill(), sideBand: true, answer, requestId: "r" },
+      ...{ commands: report, body: Readable.from([], { objectMode: false }) },
+    };
+    const end = await carryOut(underway, deps);
+    expect(finished).to.deep.equal([new Set([ref])]);
+    return { end, answered: await answered };
+  }
+
+  it("is acknowledged with a remark while the read models are behind", async () => {
+    const late = new Refusal("unavailable", "projection.lagging", "Not yet.");
+    const { end, answered } = await carriedOut(late);
+    expect(end).to.deep.equal({ exitCode: 0 });
+    expect(answered).to.include("Your push is recorded;").and.include(`ok ${ref}`);
+  });
+
+  it("is not acknowledged when the wait fails for another reason", async () => {
+    const lost = new Error("connection lost");
+    expect(await carriedOut(lost)).to.deep.equal({ end: undefined, answered: lost });
   });
 });
