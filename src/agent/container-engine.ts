@@ -14,6 +14,8 @@ export type Engine = Readonly<{
   env: Readonly<Record<string, string>>;
   /** Whom files of the agent belong to, as containers name that user; undefined for root, who has every file. */
   owner: string | undefined;
+  /** Options of networks, whose containers reach none of another one. */
+  networks: readonly string[];
   /** Runs one of its commands to the end. */
   call: (args: readonly string[], options?: CallOptions) => Promise<Called>;
 }>;
@@ -42,7 +44,9 @@ export async function openEngine(): Promise<Engine> {
     if (program === undefined) continue;
     const engine = engineOf(program);
     const { code, output, problem } = await engine.call(["info", "--format", "{{json .}}"]);
-    if (code === 0) return { ...engine, owner: ownerOf(output) };
+    if (code === 0) {
+      return { ...engine, owner: ownerOf(output), networks: await networksOf(engine, output) };
+    }
     problems.push(`${program}: ${problem}`);
   }
   const why = problems.length === 0 ? "" : ` (${problems.join("; ")})`;
@@ -56,6 +60,20 @@ function ownerOf(about: string): string | undefined {
   const { uid, gid } = userInfo();
   if (uid === 0) return undefined;
   return /"rootless": ?true|"name=rootless"/.test(about) ? "0:0" : `${uid}:${gid}`;
+}
+
+/**
+ * Networks of podman reach each other by default. Those of Docker do not, but only its default network has the
+ * operator's MTU.
+ *
+ * @param about the engine, as JSON
+ */
+async function networksOf(engine: Engine, about: string): Promise<readonly string[]> {
+  if (/"buildahVersion":/.test(about)) return ["--opt", "isolate=true"];
+  const mtu = "com.docker.network.driver.mtu";
+  const format = `{{index .Options "${mtu}"}}`;
+  const found = await engine.call(["network", "inspect", "--format", format, "bridge"]);
+  return /^\d+$/.test(found.output) ? ["--opt", `${mtu}=${found.output}`] : [];
 }
 
 export async function findProgram(name: string): Promise<string | undefined> {
@@ -82,7 +100,7 @@ function engineOf(program: string): Engine {
     ...{ PATH: inherited["PATH"] ?? pathDefault, HOME: homedir() },
   };
   return {
-    ...{ program, env, owner: undefined },
+    ...{ program, env, owner: undefined, networks: [] },
     async call(args, { signal = timeoutSignal(callMs), env: more = {} } = {}) {
       const [out, error] = [new Start(), new Start()];
       const ended = await runToEnd(

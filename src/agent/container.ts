@@ -127,10 +127,11 @@ async function prepared(engine: Engine, settings: Settings, of: Preparing): Prom
   const fields = fieldsOf(job.image ?? { ...noFields, name: imageDefault }, starting);
   const services = job.services.map((service) => ({ service, of: fieldsOf(service, starting) }));
   const image = await imageOf(fields, starting);
-  const network = await startServices(services, starting);
+  await makeNetwork(starting);
+  await startServices(services, starting);
   const container = nameOf(place);
   const args = [
-    ...["create", "--name", container, ...labelsOf(place), ...network],
+    ...["create", "--name", container, ...labelsOf(place), "--network", container],
     ...[...limits, ...unlogged],
     ...["--volume", `${place.builds}:${place.seen.builds}`],
     ...["--volume", `${place.scripts}:${place.seen.scripts}:ro`],
@@ -215,21 +216,18 @@ function runOf(of: Fields, image: Image, command: readonly string[]): readonly s
 
 type GivenService = Readonly<{ service: JobService; of: Fields }>;
 
-/** @returns options that connect a container with the services */
-async function startServices(
-  given: readonly GivenService[],
-  starting: Starting,
-): Promise<readonly string[]> {
-  const { place, engine, signal, log } = starting;
-  if (given.length === 0) return [];
-  const network = nameOf(place);
-  const args = ["network", "create", ...labelsOf(place), network];
+/** Every job has its own, also one without services: others would reach it in the default network. */
+async function makeNetwork({ place, engine, signal }: Starting): Promise<void> {
+  const args = ["network", "create", ...labelsOf(place), ...engine.networks, nameOf(place)];
   await mustDo(engine, args, { signal, what: "The network of the job" });
+}
+
+async function startServices(given: readonly GivenService[], starting: Starting): Promise<void> {
+  const { engine, signal, log } = starting;
   const services: Service[] = [];
   for (const each of given) services.push(await startService(each, starting));
   const warn = (text: string): void => log.warn(text);
   await Promise.all(services.map((each) => awaitService(each, { engine, signal, warn })));
-  return ["--network", network];
 }
 
 async function startService({ service, of }: GivenService, starting: Starting): Promise<Service> {

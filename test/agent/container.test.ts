@@ -40,6 +40,14 @@ async function left(): Promise<string> {
   return found.join("");
 }
 
+async function addressesOfJobs(): Promise<readonly string[]> {
+  const filter = ["--filter", `label=ledgerforge.agent=carried-${process.pid}`];
+  const running = (await engine?.call("ps", "--quiet", ...filter)) ?? "";
+  const format = "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}";
+  const found = await engine?.call("inspect", "--format", format, ...running.split("\n"));
+  return found?.split("\n") ?? [];
+}
+
 describe("a job in a container", () => {
   it("keeps what its script changed for its after_script, and nothing afterwards", async () => {
     const { run } = await given();
@@ -188,6 +196,33 @@ describe("services of a job", () => {
     expect(said).to.contain("has ended").and.not.to.contain("s3cret-value");
     expect(await left()).to.equal("");
   });
+});
+
+describe("jobs that run at the same time", () => {
+  for (const count of [0, 1]) {
+    it(`reach neither each other nor ${count} services of each other`, async () => {
+      const { run, named } = await given();
+      const services = Array.from({ length: count }, () => named("greeting"));
+      let attempt = "";
+      const { end, said } = await run({
+        services,
+        script: [
+          ...["nc -ll -p 80 -e /bin/answer &", "until nc localhost 80 </dev/null; do :; done"],
+          ...["echo ready", "sleep 60"],
+        ],
+        canceledAt: "ready\n",
+        async atCancel() {
+          const addresses = await addressesOfJobs();
+          expect(addresses).to.have.length(1 + count);
+          const each = (address: string) => `nc -w 1 ${address} 80 </dev/null || echo refused`;
+          attempt = (await run({ services, script: addresses.map(each) })).said;
+        },
+      });
+      expect(end, said).to.include({ reason: "job_canceled" });
+      expect(attempt.match(/^refused$/gm) ?? [], attempt).to.have.length(1 + count);
+      expect(await left()).to.equal("");
+    });
+  }
 });
 
 describe("what an agent that was killed left of its jobs", () => {
