@@ -6,6 +6,7 @@ import path from "node:path";
 import { timeoutSignal } from "../platform/time/timeout-signal.ts";
 import type { PullPolicy } from "./config.ts";
 import { type Engine, openEngine } from "./container-engine.ts";
+import { passedOf, passing } from "./container-environment.ts";
 import {
   authsOf,
   checkedImageName,
@@ -38,8 +39,8 @@ type Settings = Readonly<{
 
 /**
  * Runs the scripts of a job in one container of its image, which is started again for each, beside containers of its
- * services. What the engine is given stands in its process list and is kept with the container: secrets are in
- * the script, which the container sees as a file.
+ * services. The engine keeps what it is given with the container: secrets are in the script, which the container sees
+ * as a file.
  *
  * @throws ConfigError when no engine can be used
  */
@@ -236,23 +237,33 @@ async function startService({ service, of }: GivenService, starting: Starting): 
   const { name } = of;
   const names = hostNamesOf(name, environment.expand(service.alias));
   log.write(`Starting service ${name} as ${names.join(", ")}\n`);
-  const args = [
-    ...["run", "--detach", ...labelsOf(place), "--network", nameOf(place), ...limits],
-    ...names.flatMap((each) => ["--network-alias", each]),
-    ...variablesOf(service, starting).flatMap((each) => ["--env", each]),
-    ...runOf(of, image, service.command),
-  ];
-  const container = await mustDo(engine, args, { signal, what: `The service ${name}` });
+  const passed = passedOf(variablesOf(service, starting));
+  for (const each of passed.left) log.warn(leftText(each, name));
+  const what = `The service ${name}`;
+  const container = await passing(passed, place.root, (options) => {
+    const args = [
+      ...["create", ...labelsOf(place), "--network", nameOf(place), ...limits, ...options],
+      ...names.flatMap((each) => ["--network-alias", each]),
+      ...runOf(of, image, service.command),
+    ];
+    return mustDo(engine, args, { signal, what, env: passed.environment });
+  });
+  // What starts programs on this machine has nothing of the job in its environment.
+  await mustDo(engine, ["start", "--", container], { signal, what });
   const format = "{{range $port, $_ := .Config.ExposedPorts}}{{$port}} {{end}}";
   const declared = await engine.call(["image", "inspect", "--format", format, "--", image.id]);
   return { name, container, port: portOf(service, declared.output.split(" ")) };
 }
 
+const leftText = (variable: string, service: string): string =>
+  `${variable} is not given to the service ${service}: programs of this machine may read a variable of this name, ` +
+  "so its value may not have several lines, quotes, \\, #, $, `, a space at its ends or letters beyond ASCII.";
+
 /** Secrets are left out: the engine shows these variables. */
 function variablesOf(
   { variables }: JobService,
   { job, environment: { values, expand } }: Starting,
-): readonly string[] {
+): ReadonlyMap<string, string> {
   const all = new Map<string, string>();
   for (const { key, public: isPublic, file } of job.variables) {
     if (isPublic && !file) all.set(key, values.get(key) ?? "");
@@ -260,18 +271,22 @@ function variablesOf(
   }
   for (const { key, value, raw } of variables) all.set(key, raw ? value : expand(value));
   const isName = /^[A-Za-z_]\w*$/;
-  return [...all].flatMap(([key, value]) => (isName.test(key) ? [`${key}=${value}`] : []));
+  return new Map([...all].filter(([key]) => isName.test(key)));
 }
 
-type Doing = Readonly<{ signal: AbortSignal; what: string }>;
+type Doing = Readonly<{
+  signal: AbortSignal;
+  what: string;
+  env?: Readonly<Record<string, string>>;
+}>;
 
 /** @returns the last line of the output */
 async function mustDo(
   engine: Engine,
   args: readonly string[],
-  { signal, what }: Doing,
+  { signal, what, env = {} }: Doing,
 ): Promise<string> {
-  const { code, output, problem } = await engine.call(args, { signal });
+  const { code, output, problem } = await engine.call(args, { signal, env });
   signal.throwIfAborted();
   if (code === 0) return output.split("\n").at(-1) ?? "";
   throw new JobFailure("runner_system_failure", `${what} could not be started: ${problem}`);

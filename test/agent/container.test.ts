@@ -1,4 +1,4 @@
-import { readdir, stat } from "node:fs/promises";
+import { readdir, readFile, stat } from "node:fs/promises";
 import path from "node:path";
 import { expect } from "chai";
 
@@ -38,6 +38,19 @@ async function left(): Promise<string> {
     await engine?.call("network", "ls", ...filter),
   ];
   return found.join("");
+}
+
+/** Arguments of processes of this machine that have the text, seen at any time until the end. */
+async function argumentsWith(text: string, end: AbortSignal): Promise<readonly string[]> {
+  const seen = new Set<string>();
+  while (!end.aborted) {
+    const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
+    for (const pid of pids) {
+      const command = await readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "");
+      if (command.includes(text)) seen.add(command.replaceAll("\0", " "));
+    }
+  }
+  return [...seen];
 }
 
 async function addressesOfJobs(): Promise<readonly string[]> {
@@ -195,6 +208,41 @@ describe("services of a job", () => {
     expect(said.match(/^hello of Anna$/gm)).to.have.length(3);
     expect(said).to.contain("has ended").and.not.to.contain("s3cret-value");
     expect(await left()).to.equal("");
+  });
+});
+
+describe("variables of a service", () => {
+  it("reach its container as they are, and stand in no argument of a process", async () => {
+    const { run, named } = await given();
+    const secret = `s3cret-${process.pid}-`;
+    const wanted = {
+      ODD: ` ${secret}a 'b' "c" $HOME \`id\` \\n\n#next --privileged; é\r\nend `,
+      PLAIN: `${secret}plain, of more words`,
+      QUOTED: `"${secret}quoted"`,
+      EMPTY: "",
+      ...{ HOME: `/${secret}home`, PATH: `/bin:/${secret}path`, TMPDIR: `/${secret}tmp` },
+      ...{ DOCKER_HOST: `tcp://${secret}host`, CONTAINERS_CONF: `/${secret}conf` },
+      ...{ LD_PRELOAD: `/${secret}preload.so`, http_proxy: `http://${secret}proxy:1` },
+    };
+    const names = Object.keys(wanted);
+    const variables = Object.entries({
+      ...{ ...wanted, GODEBUG: `a=\n${secret}lost`, HEALTHCHECK_TCP_PORT: "80" },
+    }).map(([key, value]) => ({ key, value, raw: true }));
+    const say = `printf '<%s>' ${names.map((name) => `"$${name}"`).join(" ")} "$GODEBUG"`;
+    const command = ["nc", "-ll", "-p", "80", "-e", "/bin/sh", "-c", say];
+    const service = named("plain", { alias: "web", variables, command });
+    const isOver = new AbortController();
+    const shown = argumentsWith(secret, isOver.signal);
+    const { end, said } = await run({
+      services: [service],
+      script: ["nc web 80 </dev/null | busybox base64 -w 0"],
+    });
+    isOver.abort();
+    expect(end, said).to.deep.equal(success);
+    expect(await shown).to.deep.equal([]);
+    const all = [...Object.values(wanted), ""].map((value) => `<${value}>`).join("");
+    expect(said).to.contain(Buffer.from(all).toString("base64"));
+    expect(said).to.match(/GODEBUG is not given to the service/);
   });
 });
 
