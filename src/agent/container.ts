@@ -280,13 +280,18 @@ type Doing = Readonly<{
   env?: Readonly<Record<string, string>>;
 }>;
 
-/** @returns the last line of the output */
+/**
+ * Lets a client that makes something end by itself when the job is canceled: its engine may go on without it, and what
+ * it makes would be missed by the removal of all that is left.
+ *
+ * @returns the last line of the output
+ */
 async function mustDo(
   engine: Engine,
   args: readonly string[],
   { signal, what, env = {} }: Doing,
 ): Promise<string> {
-  const { code, output, problem } = await engine.call(args, { signal, env });
+  const { code, output, problem } = await engine.call(args, { env });
   signal.throwIfAborted();
   if (code === 0) return output.split("\n").at(-1) ?? "";
   throw new JobFailure("runner_system_failure", `${what} could not be started: ${problem}`);

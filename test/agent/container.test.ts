@@ -1,4 +1,4 @@
-import { readdir, readFile, stat } from "node:fs/promises";
+import { mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { expect } from "chai";
 
@@ -7,6 +7,7 @@ import { openEngine } from "../../src/agent/container-engine.ts";
 import { openExecutor } from "../../src/agent/executor.ts";
 import { givenJobs } from "../support/carried-job.ts";
 import { type ImageName, testEngine } from "../support/container-engine.ts";
+import { eventually } from "../support/eventually.ts";
 
 const engine = await testEngine();
 const success = { state: "success" } as const;
@@ -179,6 +180,41 @@ describe("the container of a job that is canceled", () => {
     });
     expect(end, said).to.include({ reason: "job_canceled" });
     expect(said).to.match(/^cleaned up\n.*^after canceled\n/ms);
+    expect(await left()).to.equal("");
+  });
+});
+
+describe("a job that is canceled while its container is made", () => {
+  it("leaves nothing, although an engine goes on without its client", async () => {
+    const { run, parent } = await given();
+    const at = (name: string) => path.join(parent, name);
+    const { program } = await openEngine();
+    // The engine has looked up the network, whose name is that of the container, when it begins.
+    const made = [
+      ...[`echo >${at("begun")}`, "sleep 2", `${program} network create "$3"`],
+      ...[`${program} "$@" >${at("id")}`, `echo >${at("made")}`],
+    ].join("\n");
+    const client = [
+      ...["#!/bin/sh", `[ "$1" = create ] || exec ${program} "$@"`],
+      ...[`setsid sh -c '${made}' - "$@" >&- 2>&- &`, "wait", `cat ${at("id")}`],
+    ];
+    await mkdir(at("bin"));
+    await writeFile(at("bin/docker"), client.join("\n"), { mode: 0o755 });
+    const { PATH } = process.env;
+    process.env["PATH"] = `${at("bin")}:${PATH}`;
+    const opened = await openEngine().finally(() => Object.assign(process.env, { PATH }));
+    const executor = await containers({
+      ...{ pullPolicies: ["never"], sandbox: undefined, engine: opened },
+    });
+    const has = async (name: string) => (await readdir(parent)).includes(name);
+    const { end, said } = await run({
+      executor,
+      script: ["echo ran"],
+      canceledAt: "Preparing",
+      atCancel: async () => void (await eventually(() => has("begun"))),
+    });
+    expect(end, said).to.include({ reason: "job_canceled" });
+    await eventually(() => has("made"));
     expect(await left()).to.equal("");
   });
 });
