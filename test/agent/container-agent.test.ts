@@ -7,8 +7,9 @@ import { basicAuth } from "../support/basic-auth.ts";
 import { testEngine } from "../support/container-engine.ts";
 import { eventually } from "../support/eventually.ts";
 import { commit, git, temporaryDirectory, workingCopy } from "../support/git.ts";
-import { hasSandbox, startOwnAgent } from "../support/own-agent.ts";
+import { hasSandbox, needsSandbox, startOwnAgent } from "../support/own-agent.ts";
 import { pipelinesOf, type View } from "../support/pipeline-app.ts";
+import { needsProgram } from "../support/program.ts";
 import { repositoriesAt } from "../support/registry.ts";
 
 const engine = await testEngine();
@@ -46,7 +47,10 @@ before(async () => {
 const remoteOf = (alias: string) => new URL(`/project/anna/${alias}.git`, app.url).href;
 
 /** Pushes a commit, whose submodule is the library. @returns its jobs by name, once they have ended */
-async function ended(file: string): Promise<Readonly<Record<string, View>>> {
+async function ended(
+  file: string,
+  { large }: Readonly<{ large?: string }> = {},
+): Promise<Readonly<Record<string, View>>> {
   const parent = await temporaryDirectory();
   const earlier = (await at.pipelines()).length;
   const login = `http.extraHeader=Authorization: ${basicAuth("anna", token)}`;
@@ -54,6 +58,11 @@ async function ended(file: string): Promise<Readonly<Record<string, View>>> {
     const copy = await workingCopy(parent, alias);
     if (alias === "search") {
       await git(copy, "submodule", "--quiet", "add", remoteOf("library"), "library");
+    }
+    if (large !== undefined) {
+      await git(copy, "lfs", "install", "--local");
+      await git(copy, "lfs", "track", "*.bin");
+      await commit(copy, "Add", { "large.bin": `${large}\n` });
     }
     await commit(copy, "Change", { "a.txt": `of ${alias}\n`, ".forge-ci.yaml": file });
     await git(copy, "-c", login, "push", "--force", "--quiet", remoteOf(alias), "HEAD:main");
@@ -122,5 +131,27 @@ two: {timeout: 3 seconds, script: ["sleep 100"], services: ["$CI_REGISTRY/anna/s
     await eventually(own);
     const work = agent?.work ?? "";
     await eventually(async () => (await readdir(path.join(work, "jobs"))).length === 0);
+  }).timeout(180_000);
+});
+
+describe("a large file in a container", () => {
+  needsProgram("git-lfs");
+  // Git on the machine fetches none.
+  needsSandbox();
+
+  it("is read by its job, unless the pointer is wanted", async () => {
+    const jobs = await ended(
+      `
+image: $CI_REGISTRY/anna/search/images/plain:1.0
+large: {script: ["cat large.bin"]}
+pointer: {variables: {GIT_LFS_SKIP_SMUDGE: "1"}, script: ["cat large.bin"]}
+`,
+      { large: "read by the job" },
+    );
+    const [large, pointer] = [await logOf(jobs["large"]), await logOf(jobs["pointer"])];
+    expect(jobs["large"], large).to.include({ status: "SUCCESS" });
+    expect(large).to.match(/^read by the job$/m);
+    expect(jobs["pointer"], pointer).to.include({ status: "SUCCESS" });
+    expect(pointer).to.contain("git-lfs.github.com/spec").and.not.to.contain("read by the job");
   }).timeout(180_000);
 });
