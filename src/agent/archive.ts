@@ -72,6 +72,8 @@ export async function writeZip(
 /** A file, not what a link leads to. */
 async function addFile(archive: ZipWriter, name: string, file: string): Promise<void> {
   const descriptor = openSync(file, readFlags);
+  // Its stream closes a file also when the archive fails; closed twice, it could be another one by then.
+  let content: Readable | undefined;
   try {
     const status = fstatSync(descriptor);
     const about = { mode: fileType | (status.mode & permissions), mtime: status.mtime };
@@ -79,10 +81,11 @@ async function addFile(archive: ZipWriter, name: string, file: string): Promise<
       await archive.add(name, about, readFileSync(descriptor));
       return;
     }
-    const content = createReadStream("", { fd: descriptor, autoClose: false, start: 0 });
+    content = createReadStream("", { fd: descriptor, start: 0 });
     await archive.addStream(name, about, { content, bytesExpected: status.size });
   } finally {
-    closeSync(descriptor);
+    if (content === undefined) closeSync(descriptor);
+    else content.destroy();
   }
 }
 

@@ -60,8 +60,18 @@ export class ZipWriter {
     counted.on("data", (piece: Buffer) => {
       entry = { ...entry, crc: crc32(piece, entry.crc), bytes: entry.bytes + piece.length };
     });
+    // The pipeline would name what followed from it.
+    let problem: unknown;
+    const append = async (piece: Buffer): Promise<void> => {
+      await this.#append(piece).catch((error: unknown) => {
+        problem = error;
+        throw error;
+      });
+    };
     await pipeline(content, counted, createDeflateRaw(), async (pieces: AsyncIterable<Buffer>) => {
-      for await (const piece of pieces) await this.#append(piece);
+      for await (const piece of pieces) await append(piece);
+    }).catch((error: unknown) => {
+      throw problem ?? error;
     });
     entry = { ...entry, packed: this.#at - begin };
     const grew = Math.max(entry.bytes, entry.packed) > uint32Max && !isLarge;

@@ -11,6 +11,7 @@ import { unpackZip, writeZip } from "../../src/agent/archive.ts";
 import { findFiles } from "../../src/agent/file-tree.ts";
 import { ZipWriter } from "../../src/agent/zip-writer.ts";
 import { zip } from "../support/archive.ts";
+import { compiled } from "../support/compiled.ts";
 import { temporaryDirectory } from "../support/git.ts";
 import { isInstalled } from "../support/program.ts";
 
@@ -158,5 +159,21 @@ describe("an archive of artifacts", () => {
     expect(outcome).to.match(/too many bytes/);
     const left = await stat(path.join(root, "bomb")).catch(() => undefined);
     expect(left?.size ?? 0).to.be.at.most(bytes / 16);
+  });
+});
+
+describe("an archive that has no room", () => {
+  it("names why it cannot be written, and closes each file once", async () => {
+    const root = await temporaryDirectory();
+    await writeFile(path.join(root, "large.bin"), randomBytes(4 * 1024 ** 2));
+    const script = `
+      const { writeZip } = await import(${JSON.stringify(compiled("src/agent/archive.ts"))});
+      const files = [{ path: "large.bin", kind: "file" }];
+      await writeZip(process.argv[1], files, process.argv[1] + "/a.zip")
+        .catch((error) => console.log(error.code));`;
+    const limited = 'ulimit -f 1024; exec "$@"';
+    const node = [process.execPath, "--input-type=module", "--eval", script, root];
+    const said = execFileSync("sh", ["-c", limited, "-", ...node], { encoding: "utf8" });
+    expect(said).to.equal("EFBIG\n");
   });
 });
