@@ -37,7 +37,11 @@ const linkBytesMax = 4_096;
 /** Files up to this size are handled in memory, by calls that block: most files of an archive are small. */
 const smallBytesMax = 64 * 1024;
 
-/** Writes a ZIP archive of files below a directory; links are kept as links. */
+/**
+ * Writes a ZIP archive of files below a directory; links are kept as links.
+ *
+ * @throws Error for files that no agent would unpack: one without content, of petabytes, takes no room on the disk
+ */
 export async function writeZip(
   root: string,
   files: readonly FoundFile[],
@@ -47,13 +51,14 @@ export async function writeZip(
   try {
     const archive = new ZipWriter(handle);
     const breathe = breather();
+    let left = unpackedBytesMax;
     for (const { path: relative, kind } of files) {
       await breathe();
       if (relative.includes("\\"))
         throw new Error(`${relative}: a backslash is no part of a name.`);
       const file = path.join(root, relative);
       if (kind === "file") {
-        await addFile(archive, relative, file);
+        left -= await addFile(archive, relative, { file, left });
         continue;
       }
       const { mode, mtime } = lstatSync(file);
@@ -69,20 +74,28 @@ export async function writeZip(
   }
 }
 
-/** A file, not what a link leads to. */
-async function addFile(archive: ZipWriter, name: string, file: string): Promise<void> {
+type Adding = Readonly<{ file: string; left: number }>;
+
+/**
+ * Adds a file, not what a link leads to.
+ *
+ * @returns its bytes
+ */
+async function addFile(archive: ZipWriter, name: string, { file, left }: Adding): Promise<number> {
   const descriptor = openSync(file, readFlags);
   // Its stream closes a file also when the archive fails; closed twice, it could be another one by then.
   let content: Readable | undefined;
   try {
     const status = fstatSync(descriptor);
+    if (status.size > left) throw new Error(`The files are over ${unpackedBytesMax} bytes.`);
     const about = { mode: fileType | (status.mode & permissions), mtime: status.mtime };
     if (status.size <= smallBytesMax) {
       await archive.add(name, about, readFileSync(descriptor));
-      return;
+      return status.size;
     }
     content = createReadStream("", { fd: descriptor, start: 0 });
     await archive.addStream(name, about, { content, bytesExpected: status.size });
+    return status.size;
   } finally {
     if (content === undefined) closeSync(descriptor);
     else content.destroy();

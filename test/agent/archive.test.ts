@@ -1,6 +1,15 @@
 import { execFileSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { mkdir, open, readdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
+import {
+  mkdir,
+  open,
+  readdir,
+  readFile,
+  stat,
+  symlink,
+  truncate,
+  writeFile,
+} from "node:fs/promises";
 import path from "node:path";
 import { buffer } from "node:stream/consumers";
 import { expect } from "chai";
@@ -120,6 +129,15 @@ describe("an archive of artifacts", () => {
     const { outcome, root } = await unpacked(honest);
     expect(outcome).to.equal("The archive unpacks to too much.");
     expect(await readdir(root)).to.deep.equal(["link"]);
+  });
+
+  it("is not made of more than unpacks again, which a file may have that takes no room", async () => {
+    const root = await temporaryDirectory();
+    await writeFile(path.join(root, "small"), "x");
+    await writeFile(path.join(root, "large"), "");
+    await truncate(path.join(root, "large"), 8 * 1024 ** 4);
+    const outcome = await packed(root).catch((error: Error) => error.message);
+    expect(outcome).to.equal("The files are over 68719476736 bytes.");
   });
 
   it("is unpacked with links as links", async () => {
