@@ -57,7 +57,7 @@ export async function runToEnd(command: Command, options: Options): Promise<Ende
   const closed = once(child, "close").catch(() => undefined);
   const exited = once(child, "exit") as Promise<[number | null, NodeJS.Signals | null]>;
   const { pid } = child;
-  const inner = info === undefined ? undefined : innerGroup(info);
+  const inner = info === undefined ? undefined : firstOf(info);
   const mark = env[runMark];
   let ending: Promise<void> | undefined;
   const onAbort = (): void => {
@@ -73,6 +73,7 @@ export async function runToEnd(command: Command, options: Options): Promise<Ende
     await ending;
     if (pid !== undefined) killGroup(pid, "SIGKILL");
     if (mark !== undefined) await killMarked(mark);
+    await killSandbox(await inner);
     // A process that could not be found may hold the pipes open.
     await Promise.race([closed, delay(drainMs, undefined, { ref: false })]);
     for (const each of [stdout, stderr, info]) each?.destroy();
@@ -81,21 +82,46 @@ export async function runToEnd(command: Command, options: Options): Promise<Ende
 
 const Info = z.object({ "child-pid": z.int().positive() });
 
+type First = Readonly<{ pid: number; beganAt: string | undefined }>;
+
 /**
- * The group of the script in a sandbox. A signal to bubblewrap would end bubblewrap alone, with which the kernel
- * kills the script; the first process of the sandbox's namespace is in the script's group, and ignores the signal.
+ * The first process of a sandbox. It is in the group of the script, and ignores the signal to that: one to
+ * bubblewrap would end bubblewrap alone, with which the kernel kills the script.
  */
-async function innerGroup(info: Readable): Promise<number | undefined> {
+async function firstOf(info: Readable): Promise<First | undefined> {
   try {
-    return Info.parse(JSON.parse(await text(info)))["child-pid"];
+    const { "child-pid": pid } = Info.parse(JSON.parse(await text(info)));
+    return { pid, beganAt: await beginningOf(pid) };
   } catch {
     // It ended before it had made the sandbox.
     return undefined;
   }
 }
 
+/** Distinguishes a process from a later one with its number; undefined once it has ended. */
+async function beginningOf(pid: number): Promise<string | undefined> {
+  const status = await readFile(`/proc/${pid}/stat`, "latin1").catch(() => "");
+  // The name of the program stands before, in brackets, and may hold some itself.
+  const [state, ...fields] = status.slice(status.lastIndexOf(")") + 2).split(" ");
+  return state === "Z" || state === "X" ? undefined : fields[beganAtField];
+}
+
+const beganAtField = 18;
+
+/**
+ * Bubblewrap ends with the script, and the kernel kills what else runs in the sandbox after that. Its first process
+ * is the last one to go.
+ */
+async function killSandbox(first: First | undefined): Promise<void> {
+  if (first?.beganAt === undefined) return;
+  while ((await beginningOf(first.pid)) === first.beganAt) {
+    kill(first.pid);
+    await delay(pauseMs);
+  }
+}
+
 type Ending = Readonly<{
-  inner: Promise<number | undefined> | undefined;
+  inner: Promise<First | undefined> | undefined;
   exited: Promise<unknown>;
   over: AbortSignal | undefined;
   terminate: Command["terminate"];
@@ -109,8 +135,8 @@ async function endGroup(pid: number, { inner, exited, over, terminate }: Ending)
     delay(ms, undefined, { signal: AbortSignal.any([gone.signal, ...more]) }).catch(
       () => undefined,
     );
-  const group = await Promise.race([inner, pause(graceMsWhenOver).then(() => undefined)]);
-  if (!gone.signal.aborted && terminate === undefined) killGroup(group ?? pid, "SIGTERM");
+  const first = await Promise.race([inner, pause(graceMsWhenOver).then(() => undefined)]);
+  if (!gone.signal.aborted && terminate === undefined) killGroup(first?.pid ?? pid, "SIGTERM");
   else if (!gone.signal.aborted) await Promise.race([terminate?.(), pause(graceMsWhenOver)]);
   await pause(graceMs, ...(over === undefined ? [] : [over]));
   if (over?.aborted === true) await pause(graceMsWhenOver);
@@ -135,14 +161,16 @@ export async function killMarked(mark: string): Promise<void> {
   for (let round = 0; round < roundsMax; round += 1) {
     const pids = await markedProcesses(mark);
     if (pids.length === 0) return;
-    for (const pid of pids) {
-      try {
-        process.kill(pid, "SIGKILL");
-      } catch {
-        // It has gone by itself.
-      }
-    }
+    for (const pid of pids) kill(pid);
     await delay(pauseMs);
+  }
+}
+
+function kill(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch {
+    // It has gone by itself.
   }
 }
 
