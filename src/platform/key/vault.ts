@@ -3,6 +3,7 @@ import type { Knex } from "knex";
 import { LRUCache } from "lru-cache";
 
 import { partsOfSealed, Sealed } from "../../events/core/sealed.ts";
+import { takeLock } from "../postgres/lock.ts";
 import { vaultKeys, type WrappedKey } from "./wrapped-key.ts";
 
 const ivBytes = 12;
@@ -53,14 +54,12 @@ export function openVault(db: Knex, secretKey: string): Vault {
     return key;
   }
 
-  let isConfirmed = false;
+  const makeKey = keyMaker(db, secretKey);
 
   async function keyFor(subject: string): Promise<Buffer> {
     const existing = await keyOf(subject);
     if (existing !== undefined) return existing;
-    if (!isConfirmed) isConfirmed = await checkSecretKey(db, secretKey);
-    const wrapped = encrypt(wrappingKey, randomBytes(keyBytes), subject);
-    await db<WrappedKey>("vault_key").insert({ subject, wrapped }).onConflict("subject").ignore();
+    await makeKey(subject);
     // Another process may have been first: the stored key is the one that counts.
     const stored = await keyOf(subject);
     if (stored === undefined) throw new Error(`The key of ${subject} vanished while sealing`);
@@ -117,6 +116,28 @@ async function formerKeysOf(
     [[...subjects]],
   );
   return new Map(rows.map(({ subject }) => [subject, true]));
+}
+
+/**
+ * Makes keys of subjects that have none. Of processes that start with an empty vault, and each with another
+ * SECRET_KEY, one makes the first key, and the others fail.
+ */
+function keyMaker(db: Knex, secretKey: string): (subject: string) => Promise<void> {
+  const wrappingKey = wrappingKeyOf(secretKey);
+  let isConfirmed = false;
+  return async (subject) => {
+    const wrapped = encrypt(wrappingKey, randomBytes(keyBytes), subject);
+    const add = async (to: Knex): Promise<void> => {
+      await to<WrappedKey>("vault_key").insert({ subject, wrapped }).onConflict("subject").ignore();
+    };
+    if (isConfirmed) return add(db);
+    await db.transaction(async (tx) => {
+      await takeLock(tx, "first key of the vault");
+      await checkSecretKey(tx, secretKey);
+      await add(tx);
+    });
+    isConfirmed = true;
+  };
 }
 
 /** To seal for these subjects again makes new keys, which do not open what was sealed before. */

@@ -8,6 +8,20 @@ import { eventually } from "../../support/eventually.ts";
 
 const { db } = await testDatabase();
 
+describe("an empty vault", () => {
+  it("takes the first key of one SECRET_KEY when processes with others start at once", async () => {
+    const vaults = Array.from({ length: 4 }, (_, n) =>
+      openVault(db, `secret key ${n} of the suite`),
+    );
+    const sealed = await Promise.allSettled(vaults.map((each, n) => each.seal(`user-${n}`, "x")));
+    const reasons = sealed.flatMap((each) => (each.status === "rejected" ? [each.reason] : []));
+    expect(reasons).to.have.length(3);
+    for (const reason of reasons) expect(reason).to.be.instanceOf(WrongSecretKey);
+    expect(await db("vault_key")).to.have.length(1);
+    await db("vault_key").delete();
+  });
+});
+
 describe("the vault", () => {
   const secret = "a secret key of the test suite";
   const subject = `user-${randomUUID()}`;
