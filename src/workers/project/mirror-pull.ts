@@ -34,8 +34,8 @@ export async function pull(deps: WorkerDeps, subject: PullSubject): Promise<read
   const here = await repository.refs();
   const there = await remote.refs();
   if (same(here, there.refs)) return [];
-  if (there.refs.size === 0) throw sourceIsEmpty();
   const fetched = await remote.fetch();
+  if (fetched.size === 0) throw sourceIsEmpty();
   signal.throwIfAborted();
 
   const { allowed, refused } = await held(deps, subject, changes(here, fetched));

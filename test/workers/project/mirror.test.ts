@@ -75,21 +75,30 @@ const dueIds = async (now: Date) =>
   (await dueMirrors(deps.db, settings, now)).map(({ project_id }) => project_id);
 
 describe("a PULL mirror whose source answers that there is nothing", () => {
-  it("keeps its branches, and says why", async () => {
-    const { projectId, mirrorId } = await givenMirror("emptied");
-    await run(projectId);
-    const before = await recordedRefs(projectId);
-    expect(before).to.have.members(["refs/heads/main", "refs/heads/dev"]);
-    other.first((_request, response) => {
-      response.writeHead(200).end();
-      return true;
+  for (const [when, name, answered] of [
+    ["at once", "emptied", 0],
+    ["after it listed other branches", "emptied-later", 1],
+  ] as const) {
+    it(`${when} keeps its branches, and says why`, async () => {
+      const { projectId, mirrorId } = await givenMirror(name);
+      await run(projectId);
+      const before = await recordedRefs(projectId);
+      expect(before).to.have.members(["refs/heads/main", "refs/heads/dev"]);
+      await git(copy, "push", "--quiet", other.url(name), "main:next");
+      let listings = 0;
+      other.first(({ url }, response) => {
+        if (url?.includes("/info/refs")) listings += 1;
+        if (listings <= answered) return false;
+        response.writeHead(200).end();
+        return true;
+      });
+      clock.now = minutes(60);
+      await run(projectId);
+      const row = await findMirrorSync(deps.db, projectId, mirrorId);
+      expect(row).to.include({ failures: 1, error_code: "mirror.source_empty" });
+      expect(await recordedRefs(projectId)).to.deep.equal(before);
     });
-    clock.now = minutes(60);
-    await run(projectId);
-    const row = await findMirrorSync(deps.db, projectId, mirrorId);
-    expect(row).to.include({ failures: 1, error_code: "mirror.source_empty" });
-    expect(await recordedRefs(projectId)).to.deep.equal(before);
-  });
+  }
 });
 
 describe("when a mirror is synced", () => {
