@@ -2,6 +2,7 @@ import type { Knex } from "knex";
 import { z } from "zod";
 
 import { wrappingCheck } from "../platform/key/vault.ts";
+import { goneSubjects } from "../platform/key/vault-keys.ts";
 import { vaultKeys, type WrappedKey } from "../platform/key/wrapped-key.ts";
 import { keepSecretKey, keyCheckOf } from "./secret-key.ts";
 
@@ -14,6 +15,8 @@ const Head = z.object({ format: z.literal(1), keyCheck: z.string() });
 const Key = z.object({
   subject: z.string().regex(/^[A-Za-z0-9-]+$/),
   wrapped: z.base64().transform((text) => Buffer.from(text, "base64")),
+  /** It took the place of one that is gone. */
+  hadFormer: z.literal(true).optional(),
 });
 const End = z.object({ keys: z.int().nonnegative() });
 const Line = z.union([Head.strict(), Key.strict(), End.strict()]);
@@ -21,10 +24,12 @@ const Line = z.union([Head.strict(), Key.strict(), End.strict()]);
 /** The keys of all subjects as lines of JSON. Without SECRET_KEY they open nothing. */
 export async function* keyLines(db: Knex, secretKey: string): AsyncGenerator<string> {
   yield JSON.stringify({ format: 1, keyCheck: keyCheckOf(secretKey) });
+  const gone = await goneSubjects(db);
   let keys = 0;
   for await (const { subject, wrapped } of vaultKeys(db)) {
     keys += 1;
-    yield JSON.stringify({ subject, wrapped: wrapped.toString("base64") });
+    const hadFormer = gone.has(subject) ? { hadFormer: true } : {};
+    yield JSON.stringify({ subject, wrapped: wrapped.toString("base64"), ...hadFormer });
   }
   yield JSON.stringify({ keys });
 }
@@ -59,7 +64,7 @@ export async function checkKeysFile(file: string, lines: AsyncIterable<string>):
 export async function* keysIn(
   lines: AsyncIterable<string>,
   isWanted: (subject: string) => boolean,
-): AsyncGenerator<WrappedKey> {
+): AsyncGenerator<WrappedKey & Readonly<{ hadFormer?: true | undefined }>> {
   for await (const text of lines) {
     const line = parsed(text);
     if (line !== undefined && "subject" in line && isWanted(line.subject)) yield line;

@@ -248,6 +248,24 @@ describe("a log that moves to other stores", function () {
     expect(late.output).to.include(`another key of ${userSubject(anna.id)}`);
   });
 
+  it("moves on with a note of keys that were lost before others replaced them", async () => {
+    const [first, second] = await Promise.all([testDatabase(), testDatabase()]);
+    const [from, to] = await Promise.all([testEventStore(), testEventStore()]);
+    const other: Beside = { databaseUrl: first.url, eventStoreUrl: from.url };
+    expect((await run(other, "events", "import", file)).code).to.equal(0);
+    const anna = await app.deps.db("app_user").where({ alias: "anna" }).first("id");
+    const vault = openVault(first.db, secretKey);
+    const sealed = await vault.seal(userSubject(anna.id), "sealed since");
+    const keys = path.join(directory, "keys-since.jsonl");
+    await writeFile(keys, (await run(other, "events", "export", "--keys")).output);
+
+    const next: Beside = { databaseUrl: second.url, eventStoreUrl: to.url };
+    await run(next, "events", "import", file, "--keys", keys);
+    expect(await openVault(second.db, secretKey).open(sealed)).to.equal("sealed since");
+    const rebuilt = await run(next, "rebuild", "user");
+    expect(rebuilt.code, rebuilt.output).to.equal(0);
+  });
+
   it("is not worked on with a database that has none of its keys, until that is accepted", async () => {
     const [former, lost, events] = [
       ...(await Promise.all([testDatabase(), testDatabase()])),
