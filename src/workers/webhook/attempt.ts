@@ -1,5 +1,4 @@
 import { currentState, handle, type Known } from "../../commands/core/handle.ts";
-import { project } from "../../commands/project/project.ts";
 import {
   type AttemptRecord,
   type WebhookDeliveryCommand,
@@ -8,15 +7,14 @@ import {
 } from "../../commands/webhook/delivery.ts";
 import { replayStatus, type WebhookState, webhook } from "../../commands/webhook/webhook.ts";
 import type { Recorded } from "../../events/core/event.ts";
-import type { ProjectId } from "../../events/core/ids.ts";
 import { projectSubject } from "../../events/project/project.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { invariant } from "../../platform/invariant.ts";
 import type { OutboundResponse } from "../../platform/outbound/http.ts";
 import { PermanentFailure } from "../../platform/queue/queue.ts";
-import { findProjectById } from "../../projections/project/project.ts";
 import { causedBy, load } from "../core/caused-by.ts";
 import type { WorkerDeps } from "../core/deps.ts";
+import { isDeleted } from "./deleted-project.ts";
 import type { HealthNotes } from "./health.ts";
 import { failureCode, retryAfterMs, type WebhookMessage, webhookHeaders } from "./request.ts";
 
@@ -50,17 +48,10 @@ export function settingsReader(deps: WorkerDeps): SettingsOf {
 
 async function readSettings(webhookId: string, deps: WorkerDeps): Promise<Settings> {
   const state = await currentState(deps.store, webhook, webhookId);
-  return { state, isProjectDeleted: "projectId" in state && (await isDeleted(state, deps)) };
-}
-
-/** The read model may be behind the log, which alone ends a delivery for good. */
-async function isDeleted(
-  { projectId }: Readonly<{ projectId: ProjectId }>,
-  { store, db }: WorkerDeps,
-): Promise<boolean> {
-  if ((await findProjectById(db, projectId)) !== undefined) return false;
-  const { status } = await currentState(store, project, projectId);
-  return status === "deleted" || status === "purged";
+  return {
+    state,
+    isProjectDeleted: "projectId" in state && (await isDeleted(state.projectId, deps)),
+  };
 }
 
 export type AttemptOrder = Readonly<{

@@ -9,11 +9,13 @@ import { type ProjectId, WebhookDeliveryId, WebhookId } from "../../events/core/
 import { type WebhookEvent, webhookEvents, webhookStream } from "../../events/webhook/webhook.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { type Job, PermanentFailure } from "../../platform/queue/queue.ts";
+import { Refusal } from "../../platform/refusal.ts";
 import { findProjectById } from "../../projections/project/project.ts";
 import { scheduledAmong } from "../../projections/webhook/delivery.ts";
 import { causedBy } from "../core/caused-by.ts";
 import type { WorkerDeps } from "../core/deps.ts";
 import { defineWorker } from "../core/worker.ts";
+import { isDeleted } from "./deleted-project.ts";
 import { replayQueue } from "./dispatch.ts";
 import { type EventPlace, eventsAt, oldestEvents, placeOf } from "./history.ts";
 import { deliveryIdOf, notificationOf, notify } from "./notification.ts";
@@ -249,7 +251,11 @@ async function sendPart(
   return { after: String(last.position), ahead: isPaced ? ahead : [] };
 }
 
-/** False when nothing shall be sent any more; that a webhook is off or its project deleted is recorded. */
+/**
+ * False when nothing shall be sent any more; that a webhook is off or its project deleted is recorded.
+ *
+ * @throws Refusal 503 while the read models lack the project: they have no history of it either
+ */
 async function goesOn(
   job: ReplayJob,
   requested: ReplayRequested,
@@ -263,8 +269,10 @@ async function goesOn(
     return false;
   };
   if (state.status === "off") return stop("webhook_switched_off");
-  const project = await findProjectById(deps.db, state.projectId);
-  if (project === undefined) return stop("project_deleted");
+  if (await isDeleted(state.projectId, deps)) return stop("project_deleted");
+  if ((await findProjectById(deps.db, state.projectId)) === undefined) {
+    throw new Refusal("unavailable", "projection.lagging", "The project is not there yet.");
+  }
   const status = replayStatus(state, replayId);
   return status === "requested" || status === "running";
 }

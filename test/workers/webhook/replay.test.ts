@@ -295,6 +295,19 @@ describe("the job of a replay", () => {
     expect(await scheduled(webhookId)).to.have.length(3);
   });
 
+  it("waits for a read model that is behind the log", async () => {
+    const { projectId: other, userId: by } = await givenProject(deps, "behind");
+    const webhookId = await givenWebhook(deps, { projectId: other, url: "https://example.com/" });
+    const replayId = randomUUID();
+    const [from, at] = [longAgo.toISOString(), deps.now().toISOString()];
+    const whose = { projectId: other, replayId, by, at };
+    await order(webhookId, { type: "RequestReplay", ...whose, from, to: at });
+    await deps.db("project").where({ id: other }).delete();
+    const { data } = replayJob({ webhookId, replayId });
+    await expect(webhookReplayWorker.runJob(data, deps, never)).to.be.rejectedWith("not there yet");
+    expect(await progress(webhookId, replayId)).to.include({ outcome: null });
+  });
+
   it("sends nothing more once the project was deleted", async () => {
     const { webhookId } = await givenDeletedDuring(2);
     await deps.visible((await deps.store.head()) ?? 0n);
