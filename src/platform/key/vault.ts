@@ -49,7 +49,7 @@ export function openVault(db: Knex, secretKey: string): Vault {
     if (cached !== undefined) return cached;
     const wrapped = await readKey(subject);
     if (wrapped === undefined) return undefined;
-    const key = decrypt(wrappingKey, wrapped, subject);
+    const key = unwrapped(wrappingKey, { subject, wrapped });
     keys.set(subject, key);
     return key;
   }
@@ -73,16 +73,13 @@ export function openVault(db: Knex, secretKey: string): Vault {
     },
     async open(sealed) {
       const { subject, box } = partsOfSealed(sealed);
-      const key = await keyOf(subject);
-      if (key === undefined) return null;
       try {
-        return decrypt(key, Buffer.from(box, "base64url"), subject).toString("utf8");
+        const key = await keyOf(subject);
+        if (key === undefined) return null;
+        return opened(key, Buffer.from(box, "base64url"), subject);
       } catch (error) {
-        if (await hadFormerKey(subject)) return null;
-        throw new NotOpened(
-          `What is sealed for ${subject} was altered, or the key that sealed it was lost`,
-          { cause: error },
-        );
+        if (error instanceof NotOpened && (await hadFormerKey(subject))) return null;
+        throw error;
       }
     },
     async forget(subject) {
@@ -148,7 +145,27 @@ export async function noteGone(db: Knex, subjects: readonly string[]): Promise<v
   );
 }
 
-/** A sealed text that the key of its subject does not open. */
+/** @throws NotOpened */
+function opened(key: Buffer, box: Buffer, subject: string): string {
+  try {
+    return decrypt(key, box, subject).toString("utf8");
+  } catch (cause) {
+    const what = `What is sealed for ${subject} was altered, or the key that sealed it was lost`;
+    throw new NotOpened(what, { cause });
+  }
+}
+
+/** @throws NotOpened for a key that another SECRET_KEY wrapped */
+function unwrapped(wrappingKey: Buffer, { subject, wrapped }: WrappedKey): Buffer {
+  try {
+    return decrypt(wrappingKey, wrapped, subject);
+  } catch (cause) {
+    const what = `The key of ${subject} was altered, or was wrapped by another SECRET_KEY`;
+    throw new NotOpened(what, { cause });
+  }
+}
+
+/** A sealed text that the key of its subject does not open, or a key that SECRET_KEY does not. */
 export class NotOpened extends Error {
   override readonly name = "NotOpened";
 }

@@ -1,4 +1,4 @@
-import { randomUUID } from "node:crypto";
+import { randomBytes, randomUUID } from "node:crypto";
 import { expect } from "chai";
 import { userSubject } from "../../../src/events/user/user.ts";
 import { openVault } from "../../../src/platform/key/vault.ts";
@@ -53,6 +53,14 @@ describe("keys that are lost", () => {
       forgotten: [ofForgotten],
       replaced: [ofReplaced],
     });
+  });
+
+  it("are those that another SECRET_KEY wrapped", async () => {
+    const subject = userSubject(randomUUID());
+    await db("vault_key").insert({ subject, wrapped: randomBytes(60) });
+    const email = `sealed.${subject}.${randomBytes(60).toString("base64url")}`;
+    await append(store, subject, { type: "UserRegistered", data: { email } });
+    expect((await find()).replaced).to.have.members([ofReplaced, subject]);
   });
 
   it("read as forgotten once they are noted", async () => {
