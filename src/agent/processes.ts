@@ -82,7 +82,7 @@ export async function runToEnd(command: Command, options: Options): Promise<Ende
 
 const Info = z.object({ "child-pid": z.int().positive() });
 
-type First = Readonly<{ pid: number; beganAt: string | undefined }>;
+type First = Readonly<{ pid: number; beganAt: Promise<string | undefined> }>;
 
 /**
  * The first process of a sandbox. It is in the group of the script, and ignores the signal to that: one to
@@ -91,7 +91,7 @@ type First = Readonly<{ pid: number; beganAt: string | undefined }>;
 async function firstOf(info: Readable): Promise<First | undefined> {
   try {
     const { "child-pid": pid } = Info.parse(JSON.parse(await text(info)));
-    return { pid, beganAt: await beginningOf(pid) };
+    return { pid, beganAt: beginningOf(pid) };
   } catch {
     // It ended before it had made the sandbox.
     return undefined;
@@ -113,8 +113,9 @@ const beganAtField = 18;
  * is the last one to go.
  */
 async function killSandbox(first: First | undefined): Promise<void> {
-  if (first?.beganAt === undefined) return;
-  while ((await beginningOf(first.pid)) === first.beganAt) {
+  const beganAt = await first?.beganAt;
+  if (first === undefined || beganAt === undefined) return;
+  while ((await beginningOf(first.pid)) === beganAt) {
     kill(first.pid);
     await delay(pauseMs);
   }

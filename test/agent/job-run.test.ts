@@ -17,10 +17,13 @@ const canceled = { state: "failed", reason: "job_canceled" };
 const sha = "a".repeat(40);
 const none = { GIT_STRATEGY: "none" };
 
-/** The trap ends the script; what its own process group holds gets the signal as well. */
+/**
+ * The trap ends the script; what its own process group holds gets the signal as well. A program that has the usual
+ * handlers says that it runs: bash loses a signal that reaches its child before that becomes the program.
+ */
 const cleansUp = {
   variables: none,
-  script: ["trap 'echo cleaned up; exit 4' TERM", "echo begun", "sleep 300"],
+  script: ["trap 'echo cleaned up; exit 4' TERM", "sh -c 'echo begun; sleep 300'"],
   afterScript: ["echo after $CI_JOB_STATUS"],
   canceledAt: "\nbegun",
 };
