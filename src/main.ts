@@ -177,7 +177,7 @@ async function mustHaveWholeLog({ db }: Platform): Promise<void> {
   );
 }
 
-/** Fails as soon as the signal aborts, whatever is waited for. */
+/** Fails as soon as the signal aborts; the task itself may go on. */
 async function unlessAborted<Result>(signal: AbortSignal, task: Promise<Result>): Promise<Result> {
   const ended = new AbortController();
   const aborted = once(signal, "abort", { signal: ended.signal });

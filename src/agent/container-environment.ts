@@ -27,19 +27,8 @@ const readByClients = new Set([
 ]);
 const readFamilies = [
   ...["BASH", "BUILDAH", "BUILDKIT", "BUILDX", "CONTAINER", "CONTAINERS", "DBUS", "DOCKER", "G"],
-  ...[
-    "GIO",
-    "GLIBC",
-    "GPGME",
-    "LC",
-    "LD",
-    "LIBC",
-    "LISTEN",
-    "MALLOC",
-    "MOBY",
-    "NOTIFY",
-    "OCICRYPT",
-  ],
+  ...["GIO", "GLIBC", "GPGME", "LC", "LD", "LIBC", "LISTEN", "MALLOC", "MOBY", "NOTIFY"],
+  ...["OCICRYPT"],
   ...["OPENSSL", "OTEL", "PODMAN", "REGISTRIES", "REGISTRY", "RES", "SSH", "STORAGE", "SUDO"],
   ...["WATCHDOG", "XDG"],
 ];

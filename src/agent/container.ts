@@ -101,17 +101,8 @@ async function takeBack(engine: Engine, container: string): Promise<void> {
   const [, image = "", mark = "", builds] = /^(\S+) (\S+)(?: (.+))?$/.exec(found.output) ?? [];
   if (builds === undefined) return;
   await engine.call(stopOf(container));
-  const as = [
-    ...labelsOf({ mark }),
-    ...limits,
-    ...unlogged,
-    "--user",
-    "0:0",
-    "--network",
-    "none",
-    "--entrypoint",
-    "chown",
-  ];
+  const bounds = [...labelsOf({ mark }), ...limits, ...unlogged];
+  const as = [...bounds, "--user", "0:0", "--network", "none", "--entrypoint", "chown"];
   const view = ["--volume", `${builds}:${seenBuilds}`];
   const chown = ["-R", "-h", `${engine.owner}`, seenBuilds];
   const signal = timeoutSignal(takeBackMs);

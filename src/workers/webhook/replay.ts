@@ -269,8 +269,8 @@ async function goesOn(
     return false;
   };
   if (state.status === "off") return stop("webhook_switched_off");
-  if (await isDeleted(state.projectId, deps)) return stop("project_deleted");
   if ((await findProjectById(deps.db, state.projectId)) === undefined) {
+    if (await isDeleted(state.projectId, deps)) return stop("project_deleted");
     throw new Refusal("unavailable", "projection.lagging", "The project is not there yet.");
   }
   const status = replayStatus(state, replayId);
