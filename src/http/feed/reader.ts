@@ -114,7 +114,6 @@ export class FeedStream extends Readable implements FeedReader {
   }
 
   expire(): void {
-    if (this.#isOver) return;
     const { code, message } = tokenNeeded();
     this.#last(code, message);
   }
