@@ -75,10 +75,10 @@ export const readingSteps: readonly Step[] = [
     async run({ api, facts }) {
       const byAlias = await api.json("GET", project);
       const byId = await api.json("GET", `/project/${facts.get("projectId")}`);
-      invariant(
-        JSON.stringify(byAlias.value) === JSON.stringify(byId.value),
-        "both ways show the same project",
-      );
+      // Workers pack and measure the repository meanwhile.
+      const shown = (value: unknown): string =>
+        JSON.stringify(value, (key, each: unknown) => (key === "usedBytes" ? undefined : each));
+      invariant(shown(byAlias.value) === shown(byId.value), "both ways show the same project");
       const own = await api.json("GET", "/project/my");
       return `${own.at("page", "totalElements").number()} project of my own`;
     },
