@@ -10,8 +10,8 @@ import { serviceMs, settled } from "./settled.ts";
 
 /**
  * What agents wait for: milliseconds from the end of a push to the confirmed job, with one agent that polls
- * and with 100; what 100 agents that poll for nothing cost of a core; and MiB a second from the trace of a job to a
- * reader of its stream, against a bare server that passes bytes on.
+ * and with 100; what the service at rest takes of a core with 100 agents that poll for nothing, against none; and MiB a
+ * second from the trace of a job to a reader of its stream, against a bare server that passes bytes on.
  *
  * node --import tsx bench/agent.ts [pushes] [MiB of log]
  */
@@ -27,18 +27,24 @@ const piece = Buffer.from("a line of a log that somebody reads\n".repeat(40_000)
 
 await withService(async (bench) => {
   const one = await pushToRunning(bench, "one", 1);
+  const alone = await idleShare(bench);
   const many = await pushToRunning(bench, "many", agentsMany, async () => {
-    await settled(bench.service);
-    const before = await serviceMs(bench.service);
-    await delay(idleSeconds * 1_000);
-    const share = ((await serviceMs(bench.service)) - before) / (idleSeconds * 10);
-    process.stdout.write(`${agentsMany} idle agents take ${share.toFixed(1)} % of a core\n`);
+    const baseline = { name: "without agents", value: alone };
+    figure(`at rest, ${agentsMany} agents poll`, "% of a core", await idleShare(bench), baseline);
   });
   const baseline = { name: "with one agent", value: one };
   figure(`push to running, ${agentsMany} agents, p50`, "ms", many, baseline);
   const bare = { name: "bare node:http", value: await bareRate() };
   figure("log, trace to stream", "MiB/s", await logRate(bench), bare);
 });
+
+/** What the service takes of a core while nothing happens. */
+async function idleShare({ service }: BenchService): Promise<number> {
+  await settled(service);
+  const before = await serviceMs(service);
+  await delay(idleSeconds * 1_000);
+  return ((await serviceMs(service)) - before) / (idleSeconds * 10);
+}
 
 /** Milliseconds from the exit of `git push` until the service has confirmed that an agent runs the job. */
 async function pushToRunning(
