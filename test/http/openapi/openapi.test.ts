@@ -43,6 +43,8 @@ const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
 );
 
 describe("the OpenAPI document", () => {
+  const validator = schemaValidator();
+
   it("has every declared operation, at every path but for a slash at its end", () => {
     const documented = operations.map(({ path, method }) => `${method} ${path.replace(/\/$/, "")}`);
     const declared = routes.flatMap(({ path, method, alsoAt = [] }) =>
@@ -87,7 +89,6 @@ describe("the OpenAPI document", () => {
     });
 
     it(`gives examples of ${method} ${path} that fit their schemas`, () => {
-      const validator = schemaValidator();
       const contents = [operation.requestBody, ...Object.values(operation.responses)];
       for (const media of contents.flatMap((one) => Object.values(one?.content ?? {}))) {
         if (media.example === undefined) continue;
@@ -100,7 +101,6 @@ describe("the OpenAPI document", () => {
   }
 
   it("gives an example of every kind of refusal", () => {
-    const validator = schemaValidator();
     for (const { content } of Object.values(document.components.responses)) {
       const media = content["application/problem+json"]!;
       expect(validator(media.schema, media.example)).to.equal(null);
