@@ -60,10 +60,14 @@ describe(`random kills for ${seconds} s, seed ${seed}`, function () {
     await arrange();
     await killAtRandom();
   });
+  let failed = false;
+  afterEach(function () {
+    failed ||= this.currentTest?.state === "failed";
+  });
   after(async () => {
     await service.stop();
     await rm(root, { recursive: true, force: true });
-    if (history.faults().length === 0) await rm(history.file, { force: true });
+    if (!failed && history.faults().length === 0) await rm(history.file, { force: true });
   });
 
   it("shows no fault to a client that tries again", () => {
