@@ -23,8 +23,14 @@ import {
   refChangeRefused,
   refProtections,
 } from "../projections/protection/applicable.ts";
-import { changesOfCommand, dropIntents, intentsOf } from "./push-intent.ts";
-import { type RefRecorderDeps, refRecorder } from "./ref-recorder.ts";
+import {
+  changesOfCommand,
+  dropIntents,
+  intentsOf,
+  type Push,
+  type RequestedRef,
+} from "./push-intent.ts";
+import { type RefRecorder, type RefRecorderDeps, refRecorder } from "./ref-recorder.ts";
 
 export type RefChangeDeps = RefRecorderDeps &
   Readonly<{ visible: (position: bigint | undefined) => Promise<void> }>;
@@ -66,6 +72,8 @@ export type RefsChanged = Readonly<{
 
 /** An attempt this old is not under way any more; requests lose their Idempotency-Key later still. */
 const attemptMaxMs = 20_000;
+
+const uniqueViolation = "23505";
 
 /** A request that lost a race runs before later requests of this process. */
 const inTurn = keyedLock();
@@ -138,10 +146,13 @@ async function attemptOnce(
   const { metadata, project, kept = [] } = order;
   const push = { pushId: metadata.commandId, projectId: project.id, metadata, refs: updates };
   const recorder = refRecorder(deps);
-  await recorder.begin(push).catch((error: unknown) => {
+  let isShared: boolean;
+  try {
+    isShared = await announce(deps, recorder, push);
+  } catch (error) {
     started?.drop();
-    throw sqlState(error) === "23505" ? stillUnderWay() : error;
-  });
+    throw error;
+  }
   let made: boolean;
   try {
     made = await updateRefs(repository, updates, { kept, ...(started && { started }) });
@@ -151,9 +162,34 @@ async function attemptOnce(
     throw error;
   }
   const refs = made ? updates.map(({ ref }) => ref) : [];
-  const position = await recorder.finish(push, new Set(refs));
+  // A shared intent still explains what the other attempt may have made.
+  const position = await recorder.finish(push, made || !isShared ? new Set(refs) : undefined);
   if (!made) return { lost: updates, position };
   return { position, refs: new Map(updates.map(({ ref, after }) => [ref, after])) };
+}
+
+/**
+ * Stores the intents. Answers true where an earlier attempt at the same command, which most likely is dead, left the
+ * same ones: they explain the change whichever of both makes it.
+ *
+ * @throws Refusal 409 `idempotency.in_progress` where that attempt wants something else
+ */
+async function announce(
+  { db }: RefChangeDeps,
+  recorder: Pick<RefRecorder, "begin">,
+  push: Push,
+): Promise<boolean> {
+  try {
+    await recorder.begin(push);
+    return false;
+  } catch (error) {
+    if (sqlState(error) !== uniqueViolation) throw error;
+  }
+  const announced = await intentsOf(db, push.projectId, push.pushId);
+  const isSame = ({ ref, before, after }: RequestedRef): boolean =>
+    announced.some((one) => one.ref === ref && one.before === before && one.after === after);
+  if (announced.length !== push.refs.length || !push.refs.every(isSame)) throw stillUnderWay();
+  return true;
 }
 
 type Attempt = Readonly<{

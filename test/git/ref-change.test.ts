@@ -124,8 +124,13 @@ describe("changing refs", () => {
   it("is done anew when an attempt at the same command died before git heard of it", async () => {
     const requested = await order();
     const { metadata } = requested;
-    const push = { pushId: metadata.commandId, projectId: project.id, metadata, refs: tag("v1") };
-    await app.refs.begin(push);
+    const other = [{ ref: "refs/tags/v1", before: null, after: second }];
+    await app.refs.begin({
+      pushId: metadata.commandId,
+      projectId: project.id,
+      metadata,
+      refs: other,
+    });
     await expect(changeRefs(app, requested)).to.be.rejectedWith("still under way");
     await intents().update({ created_at: new Date(Date.now() - 60_000) });
 
@@ -136,6 +141,38 @@ describe("changing refs", () => {
     expect([...again.refs]).to.deep.equal([...refs]);
     expect(await intents()).to.deep.equal([]);
     expect(await recordedChanges()).to.have.length(2);
+  });
+
+  it("is done at once when an attempt at the same command announced the same and died", async () => {
+    const requested = await order();
+    const { metadata } = requested;
+    const push = { pushId: metadata.commandId, projectId: project.id, metadata, refs: tag("v1") };
+    await app.refs.begin(push);
+
+    const { refs } = await changeRefs(app, requested);
+
+    expect([...refs]).to.deep.equal([["refs/tags/v1", first]]);
+    expect(await intents()).to.deep.equal([]);
+    expect(await recordedChanges()).to.have.length(2);
+  });
+
+  it("names who requested it when the attempt that was taken for dead makes it after all", async () => {
+    const requested = await order();
+    const { metadata, project: row } = requested;
+    const push = { pushId: metadata.commandId, projectId: project.id, metadata, refs: tag("v1") };
+    await app.refs.begin(push);
+    const repository = await app.git.ensure(row.id, row.default_branch);
+    // Between the intent of this attempt and its own change.
+    const change = async () => git(repository.gitDir, "update-ref", "refs/tags/v1", first);
+
+    const { refs } = await changeRefs(app, { ...requested, first: change });
+
+    expect([...refs]).to.deep.equal([["refs/tags/v1", first]]);
+    expect(await intents()).to.deep.equal([]);
+    expect(await recordedChanges()).to.deep.equal([
+      "BranchCreated main by anna",
+      "TagCreated v1 by anna",
+    ]);
   });
 
   it("is all or nothing", async () => {
