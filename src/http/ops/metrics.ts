@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import type { Middleware } from "koa";
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 
@@ -12,6 +13,11 @@ import type { Deps } from "../core/deps.ts";
 
 const durationBucketsSeconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60];
 const methods = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
+/**
+ * The process is watched from the first scrape on: the delay of the event loop is sampled a hundred times a second, which
+ * is most of what a service at rest does. The first answer waits until there is a sample.
+ */
+const firstSampleMs = 25;
 /** Those in which jobs can pile up unseen. */
 const queueStates = ["waiting", "active", "delayed", "failed"] as const;
 
@@ -33,7 +39,7 @@ export type MetricsOptions = Readonly<{
 export function metrics({ deps, gate, queueNames, reactorNames }: MetricsOptions): Metrics {
   const registry = new Registry();
   const registers = [registry];
-  collectDefaultMetrics({ register: registry });
+  let watched: Promise<void> | undefined;
   const requests = new Counter({
     name: "http_requests_total",
     help: "Answered requests.",
@@ -75,12 +81,19 @@ export function metrics({ deps, gate, queueNames, reactorNames }: MetricsOptions
       if (!caller.isAdmin) {
         throw new Refusal("forbidden", "auth.admin_required", "Only administrators may do this.");
       }
-      await Promise.all([measureProjections(), measureReactors(), measureLines(), measureQueues()]);
+      watched ??= watchProcess(registry);
+      const measures = [measureProjections, measureReactors, measureLines, measureQueues];
+      await Promise.all([watched, ...measures.map((measure) => measure())]);
       ctx.body = await registry.metrics();
       ctx.set("Content-Type", registry.contentType);
       ctx.set("Cache-Control", "no-store");
     },
   };
+}
+
+async function watchProcess(register: Registry): Promise<void> {
+  collectDefaultMetrics({ register });
+  await delay(firstSampleMs);
 }
 
 function gaugeProjections(registry: Registry, deps: MetricsOptions["deps"]): () => Promise<void> {
