@@ -21,12 +21,17 @@ const Key = z.object({
 const End = z.object({ keys: z.int().nonnegative() });
 const Line = z.union([Head.strict(), Key.strict(), End.strict()]);
 
-/** The keys of all subjects as lines of JSON. Without SECRET_KEY they open nothing. */
+/**
+ * The keys of all subjects as lines of JSON. Without SECRET_KEY they open nothing, and those that another one wrapped,
+ * which open nothing here either, are left out.
+ */
 export async function* keyLines(db: Knex, secretKey: string): AsyncGenerator<string> {
   yield JSON.stringify({ format: 1, keyCheck: keyCheckOf(secretKey) });
   const gone = await goneSubjects(db);
+  const isWrapped = wrappingCheck(secretKey);
   let keys = 0;
   for await (const { subject, wrapped } of vaultKeys(db)) {
+    if (!isWrapped({ subject, wrapped })) continue;
     keys += 1;
     const hadFormer = gone.has(subject) ? { hadFormer: true } : {};
     yield JSON.stringify({ subject, wrapped: wrapped.toString("base64"), ...hadFormer });

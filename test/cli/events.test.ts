@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { randomUUID } from "node:crypto";
+import { randomBytes, randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { open, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
@@ -256,11 +256,14 @@ describe("a log that moves to other stores", function () {
     const anna = await app.deps.db("app_user").where({ alias: "anna" }).first("id");
     const vault = openVault(first.db, secretKey);
     const sealed = await vault.seal(userSubject(anna.id), "sealed since");
+    // As of an instance that went on after its SECRET_KEY was replaced.
+    await first.db("vault_key").insert({ subject: forgotten, wrapped: randomBytes(60) });
     const keys = path.join(directory, "keys-since.jsonl");
     await writeFile(keys, (await run(other, "events", "export", "--keys")).output);
 
     const next: Beside = { databaseUrl: second.url, eventStoreUrl: to.url };
-    await run(next, "events", "import", file, "--keys", keys);
+    const imported = await run(next, "events", "import", file, "--keys", keys);
+    expect(imported.code, imported.output).to.equal(0);
     expect(await openVault(second.db, secretKey).open(sealed)).to.equal("sealed since");
     const rebuilt = await run(next, "rebuild", "user");
     expect(rebuilt.code, rebuilt.output).to.equal(0);

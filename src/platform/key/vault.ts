@@ -56,8 +56,20 @@ export function openVault(db: Knex, secretKey: string): Vault {
 
   const makeKey = keyMaker(db, secretKey);
 
+  /** Removes a stored key that another SECRET_KEY wrapped, once its loss is noted: it seals nothing any more. */
+  async function usableKeyOf(subject: string): Promise<Buffer | undefined> {
+    try {
+      return await keyOf(subject);
+    } catch (error) {
+      if (!(error instanceof KeyNotOpened) || !(await hadFormerKey(subject))) throw error;
+      await checkSecretKey(db, secretKey);
+      await db<WrappedKey>("vault_key").where(error.stored).delete();
+      return undefined;
+    }
+  }
+
   async function keyFor(subject: string): Promise<Buffer> {
-    const existing = await keyOf(subject);
+    const existing = await usableKeyOf(subject);
     if (existing !== undefined) return existing;
     await makeKey(subject);
     // Another process may have been first: the stored key is the one that counts.
@@ -155,19 +167,35 @@ function opened(key: Buffer, box: Buffer, subject: string): string {
   }
 }
 
-/** @throws NotOpened for a key that another SECRET_KEY wrapped */
-function unwrapped(wrappingKey: Buffer, { subject, wrapped }: WrappedKey): Buffer {
+/** @throws KeyNotOpened for a key that another SECRET_KEY wrapped */
+function unwrapped(wrappingKey: Buffer, stored: WrappedKey): Buffer {
   try {
-    return decrypt(wrappingKey, wrapped, subject);
+    return decrypt(wrappingKey, stored.wrapped, stored.subject);
   } catch (cause) {
-    const what = `The key of ${subject} was altered, or was wrapped by another SECRET_KEY`;
-    throw new NotOpened(what, { cause });
+    throw new KeyNotOpened(stored, { cause });
   }
 }
 
 /** A sealed text that the key of its subject does not open, or a key that SECRET_KEY does not. */
 export class NotOpened extends Error {
-  override readonly name = "NotOpened";
+  override readonly name: string = "NotOpened";
+}
+
+class KeyNotOpened extends NotOpened {
+  override readonly name = "KeyNotOpened";
+
+  /** Private, so that no log shows it. */
+  readonly #stored: WrappedKey;
+
+  constructor(stored: WrappedKey, options: ErrorOptions) {
+    const what = `The key of ${stored.subject} was altered, or was wrapped by another SECRET_KEY`;
+    super(what, options);
+    this.#stored = stored;
+  }
+
+  get stored(): WrappedKey {
+    return this.#stored;
+  }
 }
 
 /** SECRET_KEY is not the one that wraps the keys of the vault. */

@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { expect } from "chai";
 import { userSubject } from "../../../src/events/user/user.ts";
-import { openVault } from "../../../src/platform/key/vault.ts";
+import { NotOpened, openVault } from "../../../src/platform/key/vault.ts";
 import {
   findLostKeys,
   KeysLost,
@@ -18,6 +18,9 @@ const newVault = () => openVault(db, "a secret key of more than enough character
 const [kept, keyless, replaced, forgotten] = Array.from({ length: 4 }, randomUUID);
 const subjects = [kept, keyless, replaced, forgotten].map((id) => userSubject(String(id)));
 const [, ofKeyless = "", ofReplaced = "", ofForgotten = ""] = subjects;
+
+/** Its key is wrapped by another SECRET_KEY. */
+const ofOther = userSubject(randomUUID());
 
 const dropKeys = (...names: readonly string[]) =>
   db("vault_key").whereIn("subject", names).delete();
@@ -56,16 +59,23 @@ describe("keys that are lost", () => {
   });
 
   it("are those that another SECRET_KEY wrapped", async () => {
-    const subject = userSubject(randomUUID());
-    await db("vault_key").insert({ subject, wrapped: randomBytes(60) });
-    const email = `sealed.${subject}.${randomBytes(60).toString("base64url")}`;
-    await append(store, subject, { type: "UserRegistered", data: { email } });
-    expect((await find()).replaced).to.have.members([ofReplaced, subject]);
+    await db("vault_key").insert({ subject: ofOther, wrapped: randomBytes(60) });
+    const email = `sealed.${ofOther}.${randomBytes(60).toString("base64url")}`;
+    await append(store, ofOther, { type: "UserRegistered", data: { email } });
+    expect((await find()).replaced).to.have.members([ofReplaced, ofOther]);
+    await expect(newVault().seal(ofOther, "not noted")).to.be.rejectedWith(NotOpened);
   });
 
   it("read as forgotten once they are noted", async () => {
     await noteLostKeys(db, await find());
     expect(await find()).to.deep.equal({ keyless: [], forgotten: [], replaced: [] });
+  });
+
+  it("let their subjects have other ones once they are noted", async () => {
+    const vaults = Array.from({ length: 4 }, newVault);
+    const sealed = await Promise.all(vaults.map((vault, n) => vault.seal(ofOther, `text ${n}`)));
+    const texts = await Promise.all(sealed.map((text) => newVault().open(text)));
+    expect(texts).to.deep.equal(["text 0", "text 1", "text 2", "text 3"]);
     await db("vault_key").delete();
     await mustHaveKeys({ db, store });
   });
