@@ -20,3 +20,17 @@ export async function startAppWithAgent({ agent: about, ...options }: Options = 
   const agent = await givenAgent(app, runners, about);
   return { app, anna, token, search, at, runners, agent, ...agentTalk(app, agent.token) };
 }
+
+/** Pipelines with a job `build`, each of a commit of its own. */
+export function buildsOf(at: ReturnType<typeof pipelinesOf>) {
+  let files = 0;
+  return {
+    async givenPipeline(more = "") {
+      files += 1;
+      await at.commit({ ".forge-ci.yaml": `# ${files}\nbuild:\n  script: [make]\n${more}` });
+      return at.start();
+    },
+    statusOf: async (pipeline: Readonly<Record<string, unknown>>) =>
+      (await at.statuses(pipeline["localId"]))["build"],
+  };
+}

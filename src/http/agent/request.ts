@@ -172,7 +172,7 @@ async function begun(
     project_id: job.project_id,
     agent_id: agent.id,
     token_hash: hashToken(token),
-    contact_at: deps.now(),
+    contact_at: job.assigned_at ?? deps.now(),
     cancels_gracefully: features.has("cancel_gracefully"),
   };
   const [payload] = await Promise.all([

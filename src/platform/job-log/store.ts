@@ -58,7 +58,11 @@ export const ofNewRun: Pick<JobRunRow, Later | Ending> = {
   ...{ received: 0n, stored: 0n, tail: Buffer.alloc(0) },
 };
 
-/** One that was given up before it is noted stays so. */
+/**
+ * One that was given up before it is noted stays so. So does the run of an agent that was given the job after it.
+ *
+ * @param run its contact is the moment at which it was given
+ */
 export async function beginRun(db: Knex, run: NewRun): Promise<void> {
   const anew = { confirmed_at: null, canceling_until: null, over_at: null };
   const going = { cancels_gracefully: false, ...anew, ...run };
@@ -66,7 +70,8 @@ export async function beginRun(db: Knex, run: NewRun): Promise<void> {
     .insert(going)
     .onConflict(["job_id", "attempt"])
     .merge()
-    .whereRaw("job_run.token_hash <> excluded.token_hash");
+    .whereRaw("job_run.token_hash <> excluded.token_hash")
+    .whereRaw("(job_run.over_at is not null or job_run.contact_at < excluded.contact_at)");
 }
 
 /** Lets the agents of runs whose jobs are about to be canceled go on, where they know what to do with it. */

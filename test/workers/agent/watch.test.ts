@@ -12,25 +12,17 @@ import { beginRun, findRun } from "../../../src/platform/job-log/store.ts";
 import { hashToken, newToken, tokenPrefixes } from "../../../src/platform/key/token.ts";
 import type { Job } from "../../../src/platform/queue/queue.ts";
 import {
-  noAgentAfterMs,
-  stuckAfterMs,
-  sweepJobsWithoutAgent,
-  sweepStuckJobs,
-} from "../../../src/workers/agent/stuck.ts";
-import {
   agentWatch,
   agentWatchWorker,
   confirmMs,
   lookAt,
   silenceMs,
 } from "../../../src/workers/agent/watch.ts";
-import { givenAgent } from "../../support/agent.ts";
-import { startAppWithAgent } from "../../support/agent-app.ts";
-import { agentTalk, type TakenJob } from "../../support/agent-job.ts";
+import { buildsOf, startAppWithAgent } from "../../support/agent-app.ts";
+import type { TakenJob } from "../../support/agent-job.ts";
 import { eventually } from "../../support/eventually.ts";
 
-const { app, anna, search, at, runners, agent, poll, put, take, begin, patch } =
-  await startAppWithAgent();
+const { app, anna, search, at, agent, poll, put, take, begin, patch } = await startAppWithAgent();
 const other = await app.givenProject(anna, "other");
 
 const { db, store } = app.deps;
@@ -50,14 +42,7 @@ const lookAfter = async (ms: number) => {
 const waiting =
   "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
 
-let files = 0;
-async function givenPipeline(more = "") {
-  files += 1;
-  await at.commit({ ".forge-ci.yaml": `# ${files}\nbuild:\n  script: [make]\n${more}` });
-  return at.start();
-}
-const statusOf = async (pipeline: Readonly<Record<string, unknown>>) =>
-  (await at.statuses(pipeline["localId"]))["build"];
+const { givenPipeline, statusOf } = buildsOf(at);
 
 describe("an agent that claims a job and dies", () => {
   it("loses the job when it does not confirm it: another one gets it", async () => {
@@ -158,6 +143,22 @@ describe("an agent that claims a job and dies", () => {
     expect([late?.token_hash, late?.over_at === null]).to.deep.equal([token_hash, false]);
     expect((await put(lost, { state: "running" })).status).to.equal(403);
     await put(await begin(), { state: "success" });
+    expect(await statusOf(pipeline)).to.equal("SUCCESS");
+  });
+
+  it("takes the job from no other agent when its run is noted after that one has it", async () => {
+    const pipeline = await givenPipeline();
+    await take();
+    const { id: job_id } = await db("pipeline_job").where({ status: "RUNNING" }).first("id");
+    const [run] = await db("public.job_run").where({ job_id }).delete().returning("*");
+    await lookAfter(31_000);
+    const job = await begin();
+    expect((await patch(job, 0, "begun")).status).to.equal(202);
+    // As a process that was held up between the two.
+    const { project_id, agent_id, token_hash, contact_at } = run;
+    await beginRun(db, { job_id, attempt: 1, project_id, agent_id, token_hash, contact_at });
+    expect((await patch(job, 5, " more")).status).to.equal(202);
+    await put(job, { state: "success", output: { bytesize: 10 } });
     expect(await statusOf(pipeline)).to.equal("SUCCESS");
   });
 
@@ -363,37 +364,5 @@ describe("a job that runs for longer than its time", () => {
     const row = await db("pipeline_job").where({ pipeline_id: id }).first();
     expect(row.failure_reason).to.equal("job_execution_timeout");
     expect((await put(job, { state: "success" })).status).to.equal(403);
-  });
-});
-
-describe("a job in the queue", () => {
-  const swept = async (sweep: typeof sweepStuckJobs, ms: number) => {
-    await sweep({ db, store, now: () => new Date(Date.now() + ms) });
-    await app.deps.visible(await store.head());
-  };
-
-  it("says that no agent fits it, and is taken when one comes", async () => {
-    const pipeline = await givenPipeline("  tags: [rare]\nother:\n  script: [make]\n");
-    await swept(sweepJobsWithoutAgent, 0);
-    expect(await statusOf(pipeline)).to.equal("PENDING");
-    await swept(sweepJobsWithoutAgent, noAgentAfterMs + 1_000);
-    expect(await at.statuses(pipeline["localId"])).to.deep.equal({
-      build: "WAITING_FOR_RESOURCE",
-      other: "PENDING",
-    });
-    const rare = agentTalk(app, (await givenAgent(app, runners, { tag_list: "rare" })).token);
-    const taken = [await rare.begin(), await rare.begin()];
-    for (const job of taken) await rare.put(job, { state: "success" });
-    expect(await statusOf(pipeline)).to.equal("SUCCESS");
-  });
-
-  it("fails when no agent took it within a day", async () => {
-    const pipeline = await givenPipeline();
-    await swept(sweepStuckJobs, stuckAfterMs - 60_000);
-    expect(await statusOf(pipeline)).to.equal("PENDING");
-    await swept(sweepStuckJobs, stuckAfterMs + 60_000);
-    expect(await statusOf(pipeline)).to.equal("FAILED");
-    const [row] = await db("pipeline_job").where({ failure_reason: "stuck_or_timeout_failure" });
-    expect(row.name).to.equal("build");
   });
 });

@@ -1,0 +1,48 @@
+import { expect } from "chai";
+
+import {
+  noAgentAfterMs,
+  stuckAfterMs,
+  sweepJobsWithoutAgent,
+  sweepStuckJobs,
+} from "../../../src/workers/agent/stuck.ts";
+import { givenAgent } from "../../support/agent.ts";
+import { buildsOf, startAppWithAgent } from "../../support/agent-app.ts";
+import { agentTalk } from "../../support/agent-job.ts";
+
+const { app, at, runners } = await startAppWithAgent();
+const { db, store } = app.deps;
+
+const { givenPipeline, statusOf } = buildsOf(at);
+
+describe("a job in the queue", () => {
+  const swept = async (sweep: typeof sweepStuckJobs, ms: number) => {
+    await sweep({ db, store, now: () => new Date(Date.now() + ms) });
+    await app.deps.visible(await store.head());
+  };
+
+  it("says that no agent fits it, and is taken when one comes", async () => {
+    const pipeline = await givenPipeline("  tags: [rare]\nother:\n  script: [make]\n");
+    await swept(sweepJobsWithoutAgent, 0);
+    expect(await statusOf(pipeline)).to.equal("PENDING");
+    await swept(sweepJobsWithoutAgent, noAgentAfterMs + 1_000);
+    expect(await at.statuses(pipeline["localId"])).to.deep.equal({
+      build: "WAITING_FOR_RESOURCE",
+      other: "PENDING",
+    });
+    const rare = agentTalk(app, (await givenAgent(app, runners, { tag_list: "rare" })).token);
+    const taken = [await rare.begin(), await rare.begin()];
+    for (const job of taken) await rare.put(job, { state: "success" });
+    expect(await statusOf(pipeline)).to.equal("SUCCESS");
+  });
+
+  it("fails when no agent took it within a day", async () => {
+    const pipeline = await givenPipeline();
+    await swept(sweepStuckJobs, stuckAfterMs - 60_000);
+    expect(await statusOf(pipeline)).to.equal("PENDING");
+    await swept(sweepStuckJobs, stuckAfterMs + 60_000);
+    expect(await statusOf(pipeline)).to.equal("FAILED");
+    const [row] = await db("pipeline_job").where({ failure_reason: "stuck_or_timeout_failure" });
+    expect(row.name).to.equal("build");
+  });
+});
