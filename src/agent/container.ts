@@ -25,6 +25,8 @@ import { seenBuilds, type Workplace } from "./workplace.ts";
 type Marked = Pick<Workplace, "mark">;
 
 const imageDefault = "debian:stable-slim";
+/** For what a new container copies from its image: all of it with some storage drivers, else that of its volumes. */
+const makeMs = 10 * 60_000;
 /** For an image's `chown` of all that its containers made. */
 const takeBackMs = 10 * 60_000;
 const runLabel = "ledgerforge.run";
@@ -282,7 +284,8 @@ async function mustDo(
   args: readonly string[],
   { signal, what, env = {} }: Doing,
 ): Promise<string> {
-  const { code, output, problem } = await engine.call(args, { env });
+  const options = { env, signal: timeoutSignal(makeMs) };
+  const { code, output, problem } = await engine.call(args, options);
   signal.throwIfAborted();
   if (code === 0) return output.split("\n").at(-1) ?? "";
   throw new JobFailure("runner_system_failure", `${what} could not be started: ${problem}`);

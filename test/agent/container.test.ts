@@ -184,6 +184,22 @@ describe("the container of a job that is canceled", () => {
   });
 });
 
+describe("the container of a large image", () => {
+  it("is made although that takes longer than other commands of the engine may", async () => {
+    const { run } = await given();
+    const opened = await openEngine();
+    const call: typeof opened.call = (args, options) => {
+      const signal = AbortSignal.timeout(args[0] === "create" ? 1 : 60_000);
+      return opened.call(args, { signal, ...options });
+    };
+    const executor = await containers({
+      ...{ pullPolicies: ["never"], sandbox: undefined, engine: { ...opened, call } },
+    });
+    const { end, said } = await run({ executor, script: ["echo ran"] });
+    expect(end, said).to.deep.equal(success);
+  });
+});
+
 describe("a job that is canceled while its container is made", () => {
   it("leaves nothing, although an engine goes on without its client", async () => {
     const { run, parent } = await given();
