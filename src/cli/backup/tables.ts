@@ -76,10 +76,15 @@ export async function putTables(db: Knex, lines: AsyncIterable<string>): Promise
   return count;
 }
 
+/** A column that the release of the backup did not have gets its default, as in rows that are there when it comes. */
 async function insert(tx: Knex.Transaction, table: string, rows: readonly string[]): Promise<void> {
+  const [first = "{}"] = rows;
+  const columns = await tx(table).withSchema("public").columnInfo();
+  const names = Object.keys(JSON.parse(first)).filter((name) => Object.hasOwn(columns, name));
+  const list = names.map((name) => `"${name}"`).join(", ");
   await tx.raw(
-    `insert into public."${table}"
-     select (jsonb_populate_record(null::public."${table}", r::jsonb)).* from unnest(?::text[]) r
+    `insert into public."${table}" (${list})
+     select ${list} from unnest(?::text[]) r, jsonb_populate_record(null::public."${table}", r::jsonb)
      on conflict do nothing`,
     [[...rows]],
   );
