@@ -218,9 +218,15 @@ async function unpackEntry(
     return;
   }
   const handle = await open(target, createFlags, rightsOf(entry));
-  await handle.chmod(rightsOf(entry));
-  const writing: Writable = handle.createWriteStream();
-  await pipeline(await content(), writing);
+  try {
+    await handle.chmod(rightsOf(entry));
+    const reading = await content();
+    const writing: Writable = handle.createWriteStream();
+    await pipeline(reading, writing);
+  } finally {
+    // The stream has closed it where one was made.
+    await handle.close();
+  }
 }
 
 const reportBytesMax = 100 * 1024 ** 2;

@@ -5,6 +5,7 @@ import {
   open,
   readdir,
   readFile,
+  readlink,
   stat,
   symlink,
   truncate,
@@ -177,6 +178,21 @@ describe("an archive of artifacts", () => {
     expect(outcome).to.match(/too many bytes/);
     const left = await stat(path.join(root, "bomb")).catch(() => undefined);
     expect(left?.size ?? 0).to.be.at.most(bytes / 16);
+  });
+});
+
+describe("an archive with a file packed in a way that no agent knows", () => {
+  it("is refused, and leaves no file open", async () => {
+    const archive = await zipOf({ name: "a.txt", content: "text" });
+    // The method in the list of files.
+    archive.writeUInt16LE(12, archive.indexOf("PK\u0001\u0002") + 10);
+    const { outcome, root } = await unpacked(archive);
+    expect(outcome).to.match(/compression method/);
+    const open = await readdir("/proc/self/fd");
+    const files = await Promise.all(
+      open.map((fd) => readlink(`/proc/self/fd/${fd}`).catch(() => "")),
+    );
+    expect(files.filter((file) => file.startsWith(root))).to.deep.equal([]);
   });
 });
 
