@@ -16,6 +16,8 @@ export type Caches = Readonly<{
   store: (key: string, root: string, wanted: Wanted) => Promise<number>;
 }>;
 
+const draftEnd = ".new";
+
 /** The caches of one project, on this machine's disk. */
 export function openCaches(directory: string, projectId: number, bytesMax = cacheBytesMax): Caches {
   const own = path.join(directory, String(projectId));
@@ -40,7 +42,7 @@ export function openCaches(directory: string, projectId: number, bytesMax = cach
       const { files } = await findFiles(root, wanted);
       if (files.length === 0) return 0;
       await mkdir(own, { recursive: true, mode: 0o700 });
-      const draft = path.join(own, `${randomUUID()}.new`);
+      const draft = path.join(own, `${randomUUID()}${draftEnd}`);
       try {
         await writeZip(root, files, draft);
         await rename(draft, fileOf(key));
@@ -51,6 +53,13 @@ export function openCaches(directory: string, projectId: number, bytesMax = cach
       return files.length;
     },
   };
+}
+
+/** Removes what was being written by an agent that was killed. */
+export async function removeDrafts(directory: string): Promise<void> {
+  const names = await readdir(directory, { recursive: true }).catch(() => []);
+  const drafts = names.filter((name) => name.endsWith(draftEnd));
+  for (const name of drafts) await rm(path.join(directory, name), { force: true });
 }
 
 async function shrink(directory: string, bytesMax: number): Promise<void> {

@@ -5,6 +5,7 @@ import path from "node:path";
 import { z } from "zod";
 
 import { agentInfo } from "./about.ts";
+import { removeDrafts } from "./cache.ts";
 import type { Client } from "./client.ts";
 import type { Executor } from "./executor.ts";
 import { LogFile } from "./log-file.ts";
@@ -46,6 +47,7 @@ export async function endLeftovers(given: Leftovers): Promise<void> {
   await executor.removeAll?.(systemId).catch((error: unknown) => {
     given.report(`Containers of jobs that were cut off are left: ${String(error)}`);
   });
+  await removeDrafts(path.join(workDirectory, "cache"));
   const jobs = path.join(workDirectory, "jobs");
   const names = await readdir(jobs).catch(() => []);
   const end = async (name: string): Promise<void> => {

@@ -55,6 +55,14 @@ describe("what an agent that was killed left behind", () => {
     expect(await readdir(workDirectory)).to.deep.equal([]);
   });
 
+  it("is removed with a cache that it was writing, but for those that it had written", async () => {
+    const caches = path.join(workDirectory, "cache", "12");
+    await mkdir(caches, { recursive: true });
+    for (const name of ["whole.zip", "begun.new"]) await writeFile(path.join(caches, name), "x");
+    await endedWith({ send: async () => new Response(null, { status: 200 }) });
+    expect(await readdir(caches)).to.deep.equal(["whole.zip"]);
+  });
+
   it("stops no start where containers cannot be removed", async () => {
     await givenRun();
     const send = async () => new Response(null, { status: 200 });
