@@ -4,7 +4,7 @@ import { sweepSessions } from "./access/session-sweep.ts";
 import { sweepArtifacts } from "./agent/artifact-sweep.ts";
 import { jobLogEnd, jobLogRemoval, jobLogRemovalWorker, jobLogWorker } from "./agent/keep-log.ts";
 import { sweepJobsWithoutAgent, sweepStuckJobs } from "./agent/stuck.ts";
-import { agentWatch, agentWatchWorker } from "./agent/watch.ts";
+import { agentWatch, agentWatchWorker, sweepSilentRuns } from "./agent/watch.ts";
 import { snapshotOfPast } from "./audit/snapshot.ts";
 import type { Reactor } from "./core/reactor.ts";
 import { retrySetAside } from "./core/set-aside.ts";
@@ -138,6 +138,7 @@ export const allSweeps: readonly Sweep[] = [
   sweepArtifacts,
   sweepJobsWithoutAgent,
   sweepStuckJobs,
+  sweepSilentRuns,
   sweepSessions,
   sweepInvitations,
   sweepTransfers,

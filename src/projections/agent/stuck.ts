@@ -39,3 +39,18 @@ export async function jobsQueuedBefore(
     .orderBy(["queued_at", "place", "id"])
     .limit(limit);
 }
+
+/** Runs of agents that have not been heard of since a time. */
+export async function silentRuns(
+  db: Knex,
+  { heardBefore, limit }: Readonly<{ heardBefore: Date; limit: number }>,
+): Promise<readonly Pick<JobRow, "id" | "attempt">[]> {
+  const { rows } = await db.raw<{ rows: readonly Pick<JobRow, "id" | "attempt">[] }>(
+    `select job.id, job.attempt from pipeline_job as job
+     left join public.job_run as run on run.job_id = job.id and run.token_hash = job.token_hash
+     where job.token_hash is not null and coalesce(run.contact_at, job.assigned_at) < ?
+     limit ?`,
+    [heardBefore, limit],
+  );
+  return rows;
+}

@@ -10,6 +10,7 @@ import { deterministicId } from "../../platform/deterministic-id.ts";
 import { findRun, giveUpRun, type JobRunRow } from "../../platform/job-log/store.ts";
 import type { Job } from "../../platform/queue/queue.ts";
 import { Refusal } from "../../platform/refusal.ts";
+import { silentRuns } from "../../projections/agent/stuck.ts";
 import { notCurrent } from "../../projections/core/current.ts";
 import { findJobById, findJobSpec, findJobs } from "../../projections/pipeline/query.ts";
 import type { JobRow } from "../../projections/pipeline/table.ts";
@@ -109,6 +110,19 @@ export const agentWatchWorker = defineWorker({
     await deps.queues.add([watch(left, deps.now().getTime(), Math.min(...next))]);
   },
 });
+
+const silentAtOnce = 500;
+
+/** Checks runs whose checks were lost with their queue: those of others would have found by now that they are silent. */
+export async function sweepSilentRuns(
+  deps: Pick<WorkerDeps, "db" | "store" | "now">,
+  upSince = startedAt,
+): Promise<void> {
+  const heardBefore = new Date(deps.now().getTime() - 2 * silenceMs);
+  for (const { id, attempt } of await silentRuns(deps.db, { heardBefore, limit: silentAtOnce })) {
+    await lookAt(deps, { jobId: id, attempt }, upSince);
+  }
+}
 
 /** A read model that does not show the start of a run yet shows one that is over. */
 const shows = async (db: WorkerDeps["db"], position: bigint): Promise<boolean> =>

@@ -6,11 +6,13 @@ import {
   sweepJobsWithoutAgent,
   sweepStuckJobs,
 } from "../../../src/workers/agent/stuck.ts";
+import { silenceMs, sweepSilentRuns } from "../../../src/workers/agent/watch.ts";
+import { allSweeps } from "../../../src/workers/all.ts";
 import { givenAgent } from "../../support/agent.ts";
 import { buildsOf, startAppWithAgent } from "../../support/agent-app.ts";
 import { agentTalk } from "../../support/agent-job.ts";
 
-const { app, at, runners } = await startAppWithAgent();
+const { app, at, runners, put, take, begin } = await startAppWithAgent();
 const { db, store } = app.deps;
 
 const { givenPipeline, statusOf } = buildsOf(at);
@@ -44,5 +46,34 @@ describe("a job in the queue", () => {
     expect(await statusOf(pipeline)).to.equal("FAILED");
     const [row] = await db("pipeline_job").where({ failure_reason: "stuck_or_timeout_failure" });
     expect(row.name).to.equal("build");
+  });
+});
+
+describe("runs whose checks were lost with their queue", () => {
+  it("are ended or returned once their agents are silent", async () => {
+    const [confirmed, lost, heard] = [
+      await givenPipeline(),
+      await givenPipeline(),
+      await givenPipeline(),
+    ];
+    expect(allSweeps).to.include(sweepSilentRuns);
+    const jobs = [await begin(), await take(), await begin()];
+    const now = () => new Date(Date.now() + 2 * silenceMs + 1_000);
+    const { number } = await db("pipeline").where({ local_id: heard["localId"] }).first("number");
+    await db.raw(
+      `update public.job_run as run set contact_at = ? from pipeline_job as job
+       join pipeline on pipeline.id = job.pipeline_id
+       where job.id = run.job_id and pipeline.number = ?`,
+      [now(), number],
+    );
+    await sweepSilentRuns({ db, store, now }, 0);
+    await app.deps.visible(await store.head());
+    expect([await statusOf(confirmed), await statusOf(lost), await statusOf(heard)]).to.deep.equal([
+      "FAILED",
+      "PENDING",
+      "RUNNING",
+    ]);
+    await put(jobs[2]!, { state: "success" });
+    await put(await begin(), { state: "success" });
   });
 });
