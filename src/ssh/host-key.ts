@@ -1,7 +1,8 @@
-import { randomUUID } from "node:crypto";
-import { link, mkdir, open, readFile, rm } from "node:fs/promises";
+import { mkdir, readFile } from "node:fs/promises";
 import path from "node:path";
 import ssh2, { type EncryptedPrivateKey, type ServerConfig } from "ssh2";
+
+import { writeFirst } from "../platform/first-file.ts";
 
 /** As of OpenSSH's own: what a client of ten years ago can still check. */
 const rsaBits = 3072;
@@ -30,7 +31,7 @@ export async function hostKeys(dataDir: string): Promise<readonly string[]> {
       const file = path.join(directory, `host-${kind}`);
       const there = await readFile(file, "utf8").catch(whenMissing);
       if (there !== undefined) return there;
-      await keep(file, await readable(generate));
+      await writeFirst(file, await readable(generate));
       return readFile(file, "utf8");
     }),
   );
@@ -50,25 +51,6 @@ async function readable(generate: Generate): Promise<string> {
   for (;;) {
     const text = await generate();
     if (!(ssh2.utils.parseKey(text) instanceof Error)) return text;
-  }
-}
-
-/** Complete and on disk before it has its name; the first one there is the one that counts. */
-async function keep(file: string, text: string): Promise<void> {
-  const draft = `${file}.${randomUUID()}`;
-  const handle = await open(draft, "wx", 0o600);
-  try {
-    await handle.writeFile(text);
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
-  try {
-    await link(draft, file);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
-  } finally {
-    await rm(draft);
   }
 }
 

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readFile, rm, stat } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { expect } from "chai";
@@ -67,6 +67,13 @@ describe("a secret file", () => {
     expect(await ensureSecretFile(two, 32)).to.not.equal(secret);
     expect((await stat(one)).mode & 0o777).to.equal(0o600);
     expect(await readFile(one, "utf8")).to.equal(`${secret}\n`);
+  });
+
+  it("is one when several processes make it at the same moment", async () => {
+    const file = path.join(dir, "raced");
+    const made = await Promise.all(Array.from({ length: 8 }, () => ensureSecretFile(file, 32)));
+    expect([...new Set(made)]).to.deep.equal([(await readFile(file, "utf8")).trim()]);
+    expect((await readdir(dir)).filter((name) => name.startsWith("raced"))).to.have.length(1);
   });
 
   it("is undefined where there is none, and fails where it cannot be read", async () => {
