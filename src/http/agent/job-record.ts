@@ -1,10 +1,14 @@
 import { handleKept } from "../../commands/core/handle-kept.ts";
 import { job as jobSlice } from "../../commands/pipeline/job.ts";
+import { bySystem } from "../../events/core/system.ts";
 import type { JobFailureReason } from "../../events/pipeline/job.ts";
+import type { JobSpec } from "../../events/pipeline/job-spec.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
+import type { NewRun } from "../../platform/job-log/store.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { confirmRun } from "../../projections/agent/job.ts";
 import { findJobById, type findJobSpec } from "../../projections/pipeline/query.ts";
+import type { JobRow } from "../../projections/pipeline/table.ts";
 import type { Deps } from "../core/deps.ts";
 import type { RequestContext } from "../core/request.ts";
 import { type ProvedRun, runIsOver } from "./job-proof.ts";
@@ -70,4 +74,23 @@ export async function record(
     if (!isOver) throw error;
     throw runIsOver((await findJobById(deps.db, job.id)) ?? job, run);
   }
+}
+
+/**
+ * Fails a job that was given away and that cannot be sent: a key that sealed something of it is lost. Returned, it
+ * would be given away again and again.
+ */
+export async function recordUnreadable(
+  { store, now }: Pick<Deps, "store" | "now">,
+  { job, run, rules }: Readonly<{ job: JobRow; run: NewRun; rules: JobSpec }>,
+): Promise<void> {
+  const at = now().toISOString();
+  const ids = { jobId: job.id, pipelineId: job.pipeline_id, projectId: job.project_id, at };
+  const of = { agentId: run.agent_id, attempt: run.attempt, tokenHash: run.token_hash };
+  const message =
+    "A variable or secret of the job cannot be read, because its key is lost: set it anew.";
+  const why = { reason: "data_integrity_failure", message, exitCode: null, rules } as const;
+  const command = { type: "RecordJobFailed", ...ids, ...of, ...why } as const;
+  const metadata = bySystem({ commandId: deterministicId("unreadable", run.token_hash) }, at);
+  await handleKept(store, jobSlice, { id: job.id, command, metadata });
 }

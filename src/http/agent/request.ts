@@ -2,6 +2,7 @@ import { z } from "zod";
 import { jobNumber } from "../../events/pipeline/number.ts";
 import { beginRun } from "../../platform/job-log/store.ts";
 import { hashToken, newToken, tokenPrefixes } from "../../platform/key/token.ts";
+import { NotOpened } from "../../platform/key/vault.ts";
 import { timeoutSignal } from "../../platform/time/timeout-signal.ts";
 import type { AgentRow } from "../../projections/agent/agent.ts";
 import { artifactsOf } from "../../projections/agent/artifact.ts";
@@ -18,6 +19,7 @@ import { type Route, route } from "../core/route.ts";
 import { factsOf } from "./facts.ts";
 import { featuresNeeded, type JobAnswer, jobAnswer } from "./job-answer.ts";
 import { keepGiven } from "./job-proof.ts";
+import { recordUnreadable } from "./job-record.ts";
 import { keepRun } from "./masks.ts";
 import { AgentProof, agentOf, featuresOf, provedAgent } from "./proof.ts";
 import { protocol } from "./protocol.ts";
@@ -158,7 +160,10 @@ async function isOfProtectedRef(
 
 type Begun = ClaimedJob & Readonly<{ token: string }>;
 
-/** Undefined when the job went away in the meantime: its claim is returned when nobody confirms it. */
+/**
+ * Undefined when the job went away in the meantime: its claim is returned when nobody confirms it. Also when something
+ * of it cannot be opened, upon which it fails.
+ */
 async function begun(
   deps: Deps,
   { agent, features }: Asking,
@@ -176,7 +181,11 @@ async function begun(
     cancels_gracefully: features.has("cancel_gracefully"),
   };
   const [payload] = await Promise.all([
-    jobPayload(deps, job, token, { spec, facts, hasArtifacts }),
+    jobPayload(deps, job, token, { spec, facts, hasArtifacts }).catch(async (error: unknown) => {
+      if (!(error instanceof NotOpened)) throw error;
+      deps.log.warn({ err: error, jobId: job.id }, "a job cannot be read");
+      return recordUnreadable(deps, { job, run, rules: spec });
+    }),
     beginRun(deps.db, run),
   ]);
   if (payload === undefined) return undefined;

@@ -1,7 +1,8 @@
 import { expect } from "chai";
 import { givenAgent } from "../../support/agent.ts";
 import { startAppWithAgent } from "../../support/agent-app.ts";
-import { agentTalk } from "../../support/agent-job.ts";
+import { agentTalk, type TakenJob } from "../../support/agent-job.ts";
+import { eventually } from "../../support/eventually.ts";
 import { pipelinesOf } from "../../support/pipeline-app.ts";
 
 const { app, anna, token, at, take, put, begin } = await startAppWithAgent();
@@ -100,5 +101,35 @@ describe("a job that is run", () => {
     expect(await given()).to.deep.equal(["x", "y"]);
     await post(`runners/${own.id}/edit`, { isActive: "false" });
     expect((await talk.poll()).status).to.equal(204);
+  });
+});
+
+describe("a job with a variable that no key opens", () => {
+  it("fails once it is given to an agent, and the next one is given", async () => {
+    const of = pipelinesOf(app, anna, await app.givenProject(anna, "damaged"));
+    const own = await givenAgent(app, { base: `${of.base}/runners`, token });
+    const talk = agentTalk(app, own.token);
+    const variable = { key: "NEW", value: "x", environmentScope: "production" };
+    const path = `${of.base}/setting/cicd/variable`;
+    expect((await app.post(path, { token, body: variable })).status).to.equal(200);
+    const { db } = app.deps;
+    const { id, value } = await db("pipeline_variable").where({ key: "NEW" }).first("id", "value");
+    const altered = value.replace(/.{4}$/, "AAAA");
+    await db("pipeline_variable").where({ id }).update({ value: altered });
+    const start = async (file: string) => {
+      await of.commit({ ".forge-ci.yaml": file });
+      return (await of.start())["localId"];
+    };
+    const damaged = await start("one: {script: x, environment: production}\n");
+    const polled = talk.poll();
+    await eventually(async () => (await of.statuses(damaged))["one"] === "FAILED");
+    const [one] = await of.jobs(damaged);
+    expect(one?.["failureReason"]).to.equal("data_integrity_failure");
+    expect(one?.["failureMessage"]).to.include("cannot be read");
+    await start("two: {script: x}\n");
+    const answer = await polled;
+    expect(answer.status, answer.text).to.equal(201);
+    expect(answer.body["job_info"]).to.include({ name: "two" });
+    await talk.put(answer.body as TakenJob, { state: "success" });
   });
 });
