@@ -22,16 +22,29 @@ export const home = "/console";
 /** The page that requests the second factor. */
 export const codePath = "/login/code";
 
-export type FindSession = (cookie: string) => Promise<OpenSessionRow | undefined>;
+type FindSession = (cookie: string) => Promise<OpenSessionRow | undefined>;
+
+export type Sessions = Readonly<{
+  /** The session of a request, which uses it. */
+  use: FindSession;
+  /** The same, for a request under way: one that lasts does not keep its session from idling. */
+  find: FindSession;
+}>;
 
 /** Queries the database each time: what ends a session ends it at once, in every process. */
-export function sessionFinder(deps: Pick<Deps, "db" | "settings" | "now">): FindSession {
+export function openSessions(deps: Pick<Deps, "db" | "settings" | "now">): Sessions {
   const note = sessionUse(deps.db);
-  return async (cookie) => {
+  const find: FindSession = async (cookie) => {
     const row = await findOpenSession(deps.db, hashOf(cookie));
-    if (row === undefined || row.seen_at < (await idleSince(deps))) return undefined;
-    await note(row.id, deps.now());
-    return row;
+    return row === undefined || row.seen_at < (await idleSince(deps)) ? undefined : row;
+  };
+  return {
+    find,
+    async use(cookie) {
+      const row = await find(cookie);
+      if (row !== undefined) await note(row.id, deps.now());
+      return row;
+    },
   };
 }
 

@@ -7,8 +7,15 @@ import type { StreamReply } from "./answer.ts";
 /** Each stream queries the database twice a second; a browser opens two for a page. */
 const share = new CallerShare(16);
 
+/** Why a stream ended before what it is about did. */
+type End = Readonly<{ code: string; message: string; position?: string }>;
+
+/** The last event of a stream that ends early. */
+export const endEvent = (end: End): string => `event: end\ndata: ${JSON.stringify(end)}\n\n`;
+
 /**
- * Answers with server-sent events (HTML standard, section 9.2).
+ * Answers with server-sent events (HTML standard, section 9.2). Where the body fails with a refusal, because the caller
+ * may not read it any longer, the last event has its code and message.
  *
  * @param body the events as text, each with the empty line that ends it
  * @param caller id of a user, who has a limited number of such answers at a time
@@ -23,7 +30,7 @@ export function eventStream(
     throw new Refusal("too_many", "live.too_many", message, { retryAfterSeconds: 30 });
   }
   share.take(caller);
-  const stream = Readable.from(body, { objectMode: false });
+  const stream = Readable.from(endingWithReason(body), { objectMode: false });
   // Also when it is destroyed before anything of it was read.
   stream.once("close", () => share.giveBack(caller));
   return {
@@ -31,4 +38,14 @@ export function eventStream(
     type: "text/event-stream",
     headers: { "X-Accel-Buffering": "no" },
   };
+}
+
+async function* endingWithReason(body: AsyncGenerator<string>): AsyncGenerator<string> {
+  try {
+    yield* body;
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    const { code, message } = error;
+    yield endEvent({ code, message });
+  }
 }

@@ -3,6 +3,7 @@ import type { Socket } from "node:net";
 import { Readable } from "node:stream";
 import { Refusal } from "../../platform/refusal.ts";
 import { tokenNeeded } from "../access/authenticate.ts";
+import { endEvent } from "../core/event-stream.ts";
 import { type FeedHub, type FeedReader, fitsFilter } from "./hub.ts";
 import { type FeedFilter, type FeedItem, itemsAfter, textFor } from "./source.ts";
 
@@ -217,9 +218,8 @@ export class FeedStream extends Readable implements FeedReader {
   #last(code: string, message: string): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    const id = String(this.#position);
-    const data = JSON.stringify({ code, message, position: id });
-    this.push(`id: ${id}\nevent: end\ndata: ${data}\n\n`);
+    const position = String(this.#position);
+    this.push(`id: ${position}\n${endEvent({ code, message, position })}`);
     this.push(null);
   }
 }

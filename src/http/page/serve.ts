@@ -10,7 +10,7 @@ import type { OpenSessionRow } from "../../projections/access/session.ts";
 import type { ApiLimit } from "../access/api-limit.ts";
 import { anonymous } from "../access/authenticate.ts";
 import type { Caller } from "../access/gate.ts";
-import { type FindSession, sessionFinder } from "../access/session.ts";
+import { openSessions, type Sessions } from "../access/session.ts";
 import { type Admitted, admission } from "../core/admission.ts";
 import { type StreamReply, streamAnswer } from "../core/answer.ts";
 import type { AskAs, Asker } from "../core/ask.ts";
@@ -35,15 +35,14 @@ type Options = Readonly<{
   asker: Asker;
   idempotency: Idempotency;
 }>;
-type Machinery = Options &
-  Readonly<{ cookies: PageCookies; findSession: FindSession; base: string }>;
+type Machinery = Options & Readonly<{ cookies: PageCookies; sessions: Sessions; base: string }>;
 
 /** Answers every declared page, and 405 for another method at its path; passes the rest on. */
 export function servePages(pages: readonly PageRoute[], options: Options): Middleware {
   const { publicUrl } = options.deps;
   const base = new URL(publicUrl).pathname.replace(/\/$/, "");
   const cookies = pageCookies(publicUrl);
-  const machinery = { ...options, cookies, base, findSession: sessionFinder(options.deps) };
+  const machinery = { ...options, cookies, base, sessions: openSessions(options.deps) };
   const own = pages.filter(({ besides }) => besides !== true);
   const ownRouter = routerOf(own, machinery);
   const besideRouter = routerOf(
@@ -133,10 +132,10 @@ async function servePage(
   params: unknown,
   machinery: Machinery,
 ): Promise<void> {
-  const { deps, cookies, findSession, limit, base } = machinery;
+  const { deps, cookies, sessions, limit, base } = machinery;
   stateOf(ctx).operationId = route.operationId;
   const cookie = cookies.read(ctx, "session");
-  const session = cookie === undefined ? undefined : await findSession(cookie);
+  const session = cookie === undefined ? undefined : await sessions.use(cookie);
   const caller = session === undefined ? anonymous : callerOf(session);
   if (caller.userId !== null) stateOf(ctx).userId = caller.userId;
   await limit(ctx, caller, peerOf(ctx));
@@ -152,7 +151,7 @@ async function servePage(
   const found: Admitted = { caller, resolved: undefined };
   const stillThem = async (): Promise<Admitted> => {
     if (session === undefined) return found;
-    if ((await findSession(cookie ?? "")) === undefined) throw sessionOver();
+    if ((await sessions.find(cookie ?? "")) === undefined) throw sessionOver();
     return found;
   };
   const { admission: ask } = await admission(async (first) =>
@@ -213,10 +212,10 @@ export function sessionCaller(
   deps: Pick<PageDeps, "db" | "settings" | "now" | "publicUrl">,
 ): (ctx: Context) => Promise<Caller | undefined> {
   const cookies = pageCookies(deps.publicUrl);
-  const findSession = sessionFinder(deps);
+  const sessions = openSessions(deps);
   return async (ctx) => {
     const cookie = cookies.read(ctx, "session");
-    const session = cookie === undefined ? undefined : await findSession(cookie);
+    const session = cookie === undefined ? undefined : await sessions.use(cookie);
     return session && callerOf(session);
   };
 }
