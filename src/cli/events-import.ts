@@ -1,5 +1,4 @@
 import type { Recorded } from "../events/core/event.ts";
-import { noteGone } from "../platform/key/vault.ts";
 import { findOtherKey, noteKeyless, putVaultKeys } from "../platform/key/vault-keys.ts";
 import { importEvents, OtherLog } from "../projections/audit/event-import.ts";
 import { checkHead } from "../projections/audit/head-check.ts";
@@ -83,8 +82,6 @@ async function put({ db, store }: Stores, from: Import, { readAll, subjects }: L
   // A key that was exported before its person was forgotten must not come back.
   const isKept = (subject: string) => subjects.isKept(subject);
   const keys = () => (keysFile === undefined ? nothing() : keysIn(linesOf(keysFile), isKept));
-  const replaced: string[] = [];
-  for await (const { subject, hadFormer } of keys()) if (hadFormer) replaced.push(subject);
   const other = await findOtherKey(db, keys());
   if (other !== undefined) throw new OtherLog(`This instance has another key of ${other} already`);
   // The reactions to these events were done on the former instance: nothing is mailed or sent again.
@@ -94,7 +91,6 @@ async function put({ db, store }: Stores, from: Import, { readAll, subjects }: L
     beforeFirst: () => holdReactors(db, names),
   });
   await putVaultKeys(db, keys());
-  await noteGone(db, replaced);
   const keyless = await noteKeyless(db, subjects.sealed);
   const end = imported.head ?? -1n;
   await putReactors(db, new Map(names.map((name) => [name, end])));

@@ -2,7 +2,7 @@ import type { Knex } from "knex";
 import { z } from "zod";
 
 import { wrappingCheck } from "../platform/key/vault.ts";
-import { goneSubjects } from "../platform/key/vault-keys.ts";
+import { goneSubjects, type MovedKey } from "../platform/key/vault-keys.ts";
 import { vaultKeys, type WrappedKey } from "../platform/key/wrapped-key.ts";
 import { keepSecretKey, keyCheckOf } from "./secret-key.ts";
 
@@ -69,7 +69,7 @@ export async function checkKeysFile(file: string, lines: AsyncIterable<string>):
 export async function* keysIn(
   lines: AsyncIterable<string>,
   isWanted: (subject: string) => boolean,
-): AsyncGenerator<WrappedKey & Readonly<{ hadFormer?: true | undefined }>> {
+): AsyncGenerator<MovedKey> {
   for await (const text of lines) {
     const line = parsed(text);
     if (line !== undefined && "subject" in line && isWanted(line.subject)) yield line;

@@ -187,6 +187,24 @@ describe("a log that moves to other stores", function () {
     }
   });
 
+  it("reads the file of its keys to check it, to compare it and to put it", async () => {
+    const [database, events] = [await testDatabase(), await testEventStore()];
+    const on = { databaseUrl: database.url, eventStoreUrl: events.url };
+    const noting = `import fs from "node:fs"; import { syncBuiltinESMExports } from "node:module";
+      const { createReadStream } = fs;
+      fs.createReadStream = (file, ...more) => {
+        console.error("reads " + file);
+        return createReadStream(file, ...more);
+      };
+      syncBuiltinESMExports();`;
+    const options = `--import=data:text/javascript,${encodeURIComponent(noting)}`;
+    const environment = { ...environmentOf(on), NODE_OPTIONS: options };
+    const args = ["events", "import", file, "--keys", keysFile];
+    const { code, output } = await runWith(environment, args);
+    expect(code, output).to.equal(0);
+    expect(output.split(`reads ${keysFile}\n`)).to.have.length(1 + 3);
+  });
+
   it("shows the same read models and audit once the keys were moved as well", async () => {
     for (const _ of ["first", "again"]) {
       const { code, output } = await run(target, "events", "import", file, "--keys", keysFile);

@@ -19,14 +19,21 @@ export async function findOtherKey(
   return undefined;
 }
 
-/** Puts keys; those that are there already stay. */
-export async function putVaultKeys(db: Knex, keys: AsyncIterable<WrappedKey>): Promise<void> {
+/** A key that may have taken the place of one that is gone. */
+export type MovedKey = WrappedKey & Readonly<{ hadFormer?: true | undefined }>;
+
+/** Puts keys, and notes which of them had a former one; those that are there already stay. */
+export async function putVaultKeys(db: Knex, keys: AsyncIterable<MovedKey>): Promise<void> {
   for await (const some of inParts(keys)) {
     await db.transaction(async (tx) => {
       const rows = some.map(({ subject, wrapped }) => ({ subject, wrapped }));
       await tx<WrappedKey>("vault_key").insert(rows).onConflict("subject").ignore();
       const subjects = some.map(({ subject }) => subject);
       await tx("vault_key_gone").whereIn("subject", subjects).delete();
+      await noteGone(
+        tx,
+        some.filter(({ hadFormer }) => hadFormer).map(({ subject }) => subject),
+      );
     });
   }
 }
@@ -64,8 +71,10 @@ export async function hasHadKeys(db: Knex): Promise<boolean> {
   return found.some((row) => row !== undefined);
 }
 
-async function* inParts(keys: AsyncIterable<WrappedKey>): AsyncGenerator<readonly WrappedKey[]> {
-  let part: WrappedKey[] = [];
+async function* inParts<Key extends WrappedKey>(
+  keys: AsyncIterable<Key>,
+): AsyncGenerator<readonly Key[]> {
+  let part: Key[] = [];
   for await (const key of keys) {
     part.push(key);
     if (part.length < rowsAtOnce) continue;
