@@ -115,6 +115,7 @@ const decider: Decider<WebhookState, WebhookCommand, WebhookEvent> = {
         const { topics: subscribed, replaysAt } = mustExist(state, command);
         mustBeWithinReplayLimit(replaysAt, command.at);
         const { replayId, from, to, topics = subscribed, perSecond, by, at } = command;
+        mustSendSomething(topics);
         const pace = perSecond === undefined ? {} : { perSecond };
         const data = { replayId, from, to, ...pace, requestedById: by, requestedAt: at };
         return [{ type: "WebhookReplayRequested", data: { ...data, topics: normalised(topics) } }];
@@ -226,6 +227,12 @@ function reconfigure(
     events.push({ type: "WebhookSwitchedOn", data: { switchedOnById: by, switchedOnAt: at } });
   }
   return events;
+}
+
+function mustSendSomething(topics: readonly WebhookTopic[]): void {
+  if (topics.length > 0) return;
+  const message = "The webhook is subscribed to no event. Name in `events` those to send.";
+  throw new Refusal("unprocessable", "webhook_replay.no_events", message);
 }
 
 function exists(state: WebhookState): state is Existing {

@@ -167,6 +167,14 @@ describe("asking for a replay", () => {
     }
   });
 
+  it("is refused where it would send nothing", () => {
+    const unsubscribed = reconfigured({ topics: [] });
+    given(created, unsubscribed).when(replay).refuses("webhook_replay.no_events");
+    given(created)
+      .when({ ...replay, topics: [] })
+      .refuses("webhook_replay.no_events");
+  });
+
   it("is refused the eleventh time within an hour, and allowed after it", () => {
     const times = Array.from({ length: 10 }, (_, n): WebhookEvent => {
       const requestedAt = new Date(Date.parse(at) + n * 60_000).toISOString();

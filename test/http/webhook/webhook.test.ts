@@ -241,7 +241,7 @@ describe("webhooks are the business of the project's administrators", () => {
       const answer = await app.post(at(`/${body["id"]}/replay`), { token, body: { from, to } });
       expect(answer.status, answer.text).to.equal(422);
     }
-    const replay = { from: "0001-01-01", to: "9999-12-31" };
+    const replay = { from: "0001-01-01", to: "9999-12-31", events: ["MERGE"] };
     const answer = await app.post(at(`/${body["id"]}/replay`), { token, body: replay });
     expect(answer.status, answer.text).to.equal(200);
   });
@@ -265,6 +265,16 @@ describe("webhooks are the business of the project's administrators", () => {
       expect(first?.field).to.equal(field);
       expect(first?.message).to.match(message);
     }
+  });
+
+  it("refuses a replay of a webhook that is subscribed to nothing, unless it names events", async () => {
+    const { body } = await app.post(at(), { token, body: { url } });
+    const order = { from: "2026-01-01", to: "2026-01-02" };
+    const path = at(`/${body["id"]}/replay`);
+    const answer = await app.post(path, { token, body: order });
+    expect([answer.status, answer.body["code"]]).to.deep.equal([422, "webhook_replay.no_events"]);
+    const named = await app.post(path, { token, body: { ...order, events: ["MERGE"] } });
+    expect(named.status, named.text).to.equal(200);
   });
 
   for (const bad of ["x", "..", "%2e%2e", "1", `${id}x`, "%00"]) {
