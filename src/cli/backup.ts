@@ -17,7 +17,7 @@ import { allReactorPositions } from "../workers/core/reactor-checkpoint.ts";
 import { storeBlob } from "./backup/blob-file.ts";
 import { copyRepository, copyWhole, filesBelow } from "./backup/copy-tree.ts";
 import { writeLineFile } from "./backup/line-file.ts";
-import { findManifest, type Manifest, writeManifest } from "./backup/manifest.ts";
+import { backupFormat, findManifest, type Manifest, writeManifest } from "./backup/manifest.ts";
 import { hadBegun, settleRefsOf } from "./backup/settle-refs.ts";
 import { tableLines } from "./backup/tables.ts";
 import { keyCheckOf } from "./secret-key.ts";
@@ -114,7 +114,7 @@ async function writeBackup(
     await copyWhole(path.join(config.dataDir, "ssh", file), path.join(directory, "ssh", file));
   }
   const manifest: Manifest = {
-    format: 1,
+    format: backupFormat,
     createdAt: new Date().toISOString(),
     position: end === undefined ? null : String(end),
     rootHash: tree.root().toString("base64"),

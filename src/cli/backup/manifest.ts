@@ -14,9 +14,15 @@ const File = z.object({
   sha256: z.string().regex(/^[0-9a-f]{64}$/),
 });
 
+/**
+ * It grows with each table that a backup may have and earlier releases do not restore: they then refuse it before they
+ * write anything. The second has `vault_key_gone`.
+ */
+export const backupFormat = 2;
+
 /** What a backup is; written last, so a directory without it holds none that is whole. */
 const Manifest = z.object({
-  format: z.literal(1),
+  format: z.int().min(1).max(backupFormat),
   createdAt: z.iso.datetime(),
   /** Position of the last event of it; null for an empty log. */
   position: Count.nullable(),
@@ -62,9 +68,22 @@ export async function findManifest(directory: string): Promise<Manifest | undefi
     throw error;
   }
   try {
-    return Manifest.parse(JSON.parse(text));
+    const content: unknown = JSON.parse(text);
+    mustBeKnown(content, directory);
+    return Manifest.parse(content);
   } catch (error) {
+    if (error instanceof ConfigError) throw error;
     const why = error instanceof z.ZodError ? z.prettifyError(error) : String(error);
     throw new ConfigError(`${fileOf(directory)} is no backup that this version reads:\n${why}`);
   }
+}
+
+/** @throws ConfigError */
+function mustBeKnown(manifest: unknown, directory: string): void {
+  const { success, data } = z.object({ format: z.int() }).safeParse(manifest);
+  if (!success || data.format <= backupFormat) return;
+  throw new ConfigError(
+    `The backup in ${directory} was made by a newer release (format ${data.format}; this one restores up to ` +
+      `${backupFormat}): restore it with that release, or a later one.`,
+  );
 }
