@@ -1,3 +1,5 @@
+import { isDeepStrictEqual } from "node:util";
+
 import { idInStream } from "../../events/core/stream.ts";
 import { lifetimeDaysDefault } from "../../events/pipeline/lifetime.ts";
 import type { Data } from "../../projections/audit/change.ts";
@@ -70,24 +72,43 @@ async function releaseBody(undone: Undone): Promise<Data> {
   return { title, description, tagName, preRelease };
 }
 
-const issueBody = ({ title, description, status, assigneeIds, labelIds }: Data) => ({
-  title,
-  description,
-  status: { id: status },
-  assignedUsers: ids(assigneeIds),
-  labels: ids(labelIds),
-});
+/** The lists of people and labels that an edit changed; those of others may be gone by now. */
+const changedLists = (names: Readonly<Record<string, string>>, changed: Data): Data =>
+  Object.fromEntries(
+    Object.entries(names).flatMap(([field, name]) =>
+      changed[field] === undefined ? [] : [[name, ids(changed[field])]],
+    ),
+  );
 
-/** An edit leaves the description out of both sides where it stays. */
-const requestBody = (previous: Data) => {
+async function issueBody(undone: Undone): Promise<Data> {
+  const { title, description } = await unedited(undone);
+  const previous = partOf(undone.data, "previousDetails");
+  const status = previous["status"] ?? undone.data["previousStatus"];
+  return {
+    ...{ title, description },
+    ...(status !== undefined && { status: { id: status } }),
+    ...changedLists({ assigneeIds: "assignedUsers", labelIds: "labels" }, previous),
+  };
+}
+
+const requestLists = {
+  assignedUserIds: "assignedUsers",
+  reviewerIds: "reviewers",
+  labelIds: "labels",
+} as const;
+
+/** An edit leaves the description out of both sides where it stays, and nothing else. */
+function requestBody({ data }: Undone): Data {
+  const [details, previous] = [partOf(data, "details"), partOf(data, "previousDetails")];
   const { title, description, removeSourceBranch, squashCommit, workInProgress } = previous;
+  const changed = Object.entries(previous).filter(
+    ([field, value]) => !isDeepStrictEqual(value, details[field]),
+  );
   return {
     ...{ title, description, removeSourceBranch, squashCommit, workInProgress },
-    assignedUsers: ids(previous["assignedUserIds"]),
-    reviewers: ids(previous["reviewerIds"]),
-    labels: ids(previous["labelIds"]),
+    ...changedLists(requestLists, Object.fromEntries(changed)),
   };
-};
+}
 
 const detailsBody = (previous: Data): Data => {
   const { private: isPrivate, contactPhone: _, contactEmail: __, ...rest } = previous;
@@ -245,13 +266,13 @@ export const inverses: Readonly<Record<string, Inverse>> = {
   IssueEdited: async (undone) => ({
     operationId: "editIssue",
     params: { localId: await ownIssueNumber(undone) },
-    body: issueBody(await unedited(undone)),
+    body: await issueBody(undone),
   }),
-  IssueClosedByCommit: async (undone) => {
-    const details = { ...(await undone.before()), status: undone.data["previousStatus"] };
-    const params = { localId: await ownIssueNumber(undone) };
-    return { operationId: "editIssue", params, body: issueBody(details) };
-  },
+  IssueClosedByCommit: async (undone) => ({
+    operationId: "editIssue",
+    params: { localId: await ownIssueNumber(undone) },
+    body: await issueBody(undone),
+  }),
   IssueCommentCreated: async (undone) => ({
     operationId: "deleteIssueComment",
     params: { ...(await comment(undone)), commentId: own(undone) },
@@ -270,7 +291,7 @@ export const inverses: Readonly<Record<string, Inverse>> = {
 
   MergeRequestEdited: async (undone) => ({
     ...(await ofRequest("editMergeRequest")(undone)),
-    body: requestBody(partOf(undone.data, "previousDetails")),
+    body: requestBody(undone),
   }),
   MergeRequestRetargeted: async (undone) => ({
     ...(await ofRequest("editMergeRequest")(undone)),
