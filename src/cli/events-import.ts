@@ -61,7 +61,9 @@ async function importFrom(from: Import, head: KeptHead | undefined): Promise<num
     signal.throwIfAborted();
     subjects.add(event);
   }
-  if (keysFile !== undefined) await checkKeysFile(keysFile, linesOf(keysFile));
+  if (keysFile !== undefined) {
+    await checkKeysFile(keysFile, linesOf(keysFile), (subject) => subjects.textFor(subject));
+  }
   const { events, root, keyless } = await withOfflineStores("events", signal, (stores) =>
     put(stores, from, { readAll, subjects }),
   );

@@ -1,9 +1,10 @@
 import type { Knex } from "knex";
 import { z } from "zod";
 
-import { wrappingCheck } from "../platform/key/vault.ts";
+import type { Sealed } from "../events/core/sealed.ts";
+import { openingCheck, wrappingCheck } from "../platform/key/vault.ts";
 import { goneSubjects, type MovedKey } from "../platform/key/vault-keys.ts";
-import { vaultKeys, type WrappedKey } from "../platform/key/wrapped-key.ts";
+import { vaultKeys } from "../platform/key/wrapped-key.ts";
 import { keepSecretKey, keyCheckOf } from "./secret-key.ts";
 
 /** A file of keys is cut off, was changed, or is another file. */
@@ -40,30 +41,47 @@ export async function* keyLines(db: Knex, secretKey: string): AsyncGenerator<str
 }
 
 /**
- * Checks a whole file of keys, and that they are wrapped by the SECRET_KEY of this instance.
+ * Checks a whole file of keys: that they are wrapped by the SECRET_KEY of this instance, and open what the log has
+ * sealed. Keys of another instance would be put in the place of the right ones for ever.
  *
  * @param file its name, for messages
+ * @param sealedFor a text of the log for each subject that it still expects to have a key
  * @throws BadKeysFile, ConfigError
  */
-export async function checkKeysFile(file: string, lines: AsyncIterable<string>): Promise<void> {
-  let isWrapped: ((key: WrappedKey) => boolean) | undefined;
+export async function checkKeysFile(
+  file: string,
+  lines: AsyncIterable<string>,
+  sealedFor: (subject: string) => Sealed | undefined,
+): Promise<void> {
+  let checks: ReturnType<typeof checksOf> | undefined;
   let [number, keys, isWhole] = [0, 0, false];
   for await (const text of lines) {
     number += 1;
     const line = parsed(text);
     const bad = (why: string) => new BadKeysFile(`line ${number} of ${file} ${why}`);
     if (line === undefined || isWhole) throw bad("is none of `ledgerforge events export --keys`");
-    if (isWrapped === undefined) {
+    if (checks === undefined) {
       if (!("keyCheck" in line)) throw bad("is not the beginning of an export of keys");
-      isWrapped = wrappingCheck(await keepSecretKey(line.keyCheck, "the keys were exported"));
+      checks = checksOf(await keepSecretKey(line.keyCheck, "the keys were exported"));
     } else if ("subject" in line) {
       keys += 1;
-      if (!isWrapped(line)) throw bad("was changed");
+      if (!checks.isWrapped(line)) throw bad("was changed");
+      const text = line.hadFormer ? undefined : sealedFor(line.subject);
+      if (text !== undefined && !checks.opens(line, text)) throw bad(keyOfOther(line.subject));
     } else if ("keys" in line && line.keys === keys) isWhole = true;
     else throw bad("does not end an export of as many keys: lines are missing");
   }
   if (!isWhole) throw new BadKeysFile(`${file} is cut off: its last line is missing`);
 }
+
+const checksOf = (secretKey: string) => ({
+  isWrapped: wrappingCheck(secretKey),
+  opens: openingCheck(secretKey),
+});
+
+const keyOfOther = (subject: string): string =>
+  `is a key of ${subject} that does not open what the log has sealed: the keys are those of another instance, or ` +
+  "the log was changed";
 
 /** Keys of some subjects in a checked file. */
 export async function* keysIn(

@@ -178,6 +178,24 @@ describe("a log that moves to other stores", function () {
     });
   }
 
+  it("changes nothing where the keys are those of another instance with the same SECRET_KEY", async () => {
+    const { id } = await app.deps.db("app_user").where({ alias: "anna" }).first("id");
+    const subject = userSubject(id);
+    const elsewhere = await testDatabase();
+    await openVault(elsewhere.db, secretKey).seal(subject, "of another instance");
+    const { wrapped } = await elsewhere.db("vault_key").where({ subject }).first("wrapped");
+    const lines = (await readFile(keysFile, "utf8")).split("\n");
+    const index = lines.findIndex((line) => line.includes(subject));
+    const keys = path.join(directory, "other-keys.jsonl");
+    const line = JSON.stringify({ subject, wrapped: wrapped.toString("base64") });
+    await writeFile(keys, lines.with(index, line).join("\n"));
+    const { code, output } = await run(target, "events", "import", file, "--keys", keys);
+    expect(code, output).to.equal(65);
+    expect(output).to.include(`line ${index + 1} of ${keys} is a key of ${subject} that does not`);
+    expect(await saidIn(store)).to.deep.equal([]);
+    expect(await db("vault_key")).to.deep.equal([]);
+  });
+
   it("has the same events in the same order under the same head, however often it is imported", async () => {
     for (const _ of ["first", "again"]) {
       const { code, output } = await run(target, "events", "import", file, "--head", headFile);

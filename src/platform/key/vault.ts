@@ -239,6 +239,23 @@ export function wrappingCheck(secretKey: string): (key: WrappedKey) => boolean {
   };
 }
 
+/** @returns whether a key that this SECRET_KEY wrapped opens a text of its subject */
+export function openingCheck(secretKey: string): (key: WrappedKey, text: Sealed) => boolean {
+  const wrappingKey = wrappingKeyOf(secretKey);
+  return (key, text) => {
+    try {
+      opened(
+        unwrapped(wrappingKey, key),
+        Buffer.from(partsOfSealed(text).box, "base64url"),
+        key.subject,
+      );
+      return true;
+    } catch {
+      return false;
+    }
+  };
+}
+
 /** The digest of a vault, without its database. */
 export function keyedDigest(secretKey: string): Vault["digest"] {
   const digestKey = derive(secretKey, "vault digest key");

@@ -7,18 +7,32 @@ import { userSubject } from "../../events/user/user.ts";
 
 /** Whose keys open what a log says: those that it seals for, and those of them that it forgets. */
 export class SealedSubjects {
-  readonly sealed = new Set<string>();
+  /** With the shortest text of each. */
+  readonly #texts = new Map<string, Sealed>();
   readonly #forgotten = new Set<string>();
 
   add(event: Recorded): void {
-    for (const text of sealedTextsOf(event)) this.sealed.add(partsOfSealed(text).subject);
+    for (const text of sealedTextsOf(event)) {
+      const { subject } = partsOfSealed(text);
+      const known = this.#texts.get(subject);
+      if (known === undefined || text.length < known.length) this.#texts.set(subject, text);
+    }
     const forgotten = forgottenBy(event);
     if (forgotten !== undefined) this.#forgotten.add(forgotten);
   }
 
+  get sealed(): ReadonlySet<string> {
+    return new Set(this.#texts.keys());
+  }
+
   /** Whether the log still expects the subject to have a key. */
   isKept(subject: string): boolean {
-    return this.sealed.has(subject) && !this.#forgotten.has(subject);
+    return this.#texts.has(subject) && !this.#forgotten.has(subject);
+  }
+
+  /** A text that the key of the subject opens; undefined where the log expects no key. */
+  textFor(subject: string): Sealed | undefined {
+    return this.isKept(subject) ? this.#texts.get(subject) : undefined;
   }
 }
 
