@@ -172,7 +172,8 @@ async function* examineLostDeliveries(
   const lost = await lostDeliveries({ db, store });
   if (repair) await putBack(db, lost, new Date());
   for (const { deliveryId, webhookId } of lost) {
-    const problem = `delivery ${deliveryId} is pending and not in line`;
+    const hint = repair ? "" : ": workers put it back within a minute";
+    const problem = `delivery ${deliveryId} is pending and not in line${hint}`;
     yield { subject: `webhook ${webhookId}`, problem, repaired: repair };
   }
 }
