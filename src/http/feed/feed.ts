@@ -79,7 +79,11 @@ async function answer({ query, request, filter, mustStillMay }: FeedRequest, dep
   const streams = request.header("accept").includes("text/event-stream") || lastEventId !== "";
   if (!streams) return page(deps, filter, query);
   const hub = hubOf(deps);
-  const start = await startOf(deps, lastEventId === "" ? query.after : lastEventId);
+  const given =
+    lastEventId === ""
+      ? { field: "after", position: query.after }
+      : { field: "Last-Event-ID", position: lastEventId };
+  const start = await startOf(deps, given);
   const { userId: callerId, expiresAt } = request;
   const reading = { hub, deps, filter, after: start, callerId, expiresAt, mustStillMay };
   const stream = new FeedStream(reading);
@@ -91,13 +95,16 @@ async function answer({ query, request, filter, mustStillMay }: FeedRequest, dep
 }
 
 /** @throws Refusal 422 for a position that is none, or that lies ahead */
-async function startOf({ db }: Pick<Deps, "db">, given: string | undefined): Promise<bigint> {
+async function startOf(
+  { db }: Pick<Deps, "db">,
+  { field, position: given }: Readonly<{ field: string; position: string | undefined }>,
+): Promise<bigint> {
   const newest = await newestPosition(db);
   if (given === undefined) return newest;
   const position = Position.safeParse(given);
   if (position.success && BigInt(position.data) <= newest) return BigInt(position.data);
-  const message = "Last-Event-ID is no position that the feed has had.";
-  throw invalid([{ field: "Last-Event-ID", code: "feed.position", message }]);
+  const message = "It is no position that the feed has had.";
+  throw invalid([{ field, code: "feed.position", message }]);
 }
 
 async function page(deps: Deps, filter: FeedFilter, { after, size }: z.output<typeof FeedQuery>) {

@@ -99,6 +99,12 @@ describe("the feed as server-sent events", () => {
       const headers = { "last-event-id": id };
       expect((await app.get("/events", { token: root.token, headers })).status).to.equal(422);
     }
+    const headers = { accept: "text/event-stream" };
+    const ahead = await app.get("/events?after=9999999999", { token: root.token, headers });
+    expect([ahead.status, ahead.body["message"]]).to.deep.equal([
+      422,
+      "after: It is no position that the feed has had.",
+    ]);
   });
 
   it("serves members their project alone, and only ADMINs of its secrets' places", async () => {
