@@ -3,7 +3,7 @@ import { ConfigError } from "../config.ts";
 import { InstantOrDay } from "../events/core/ids.ts";
 import type { AuditFilter } from "../projections/audit/entry-query.ts";
 import { auditCsv, auditCsvHead, auditJson } from "../projections/audit/format.ts";
-import { subjectKinds, typesOfKind } from "../projections/audit/subject.ts";
+import { subjectKinds, typesOfKind, unknownTypes } from "../projections/audit/subject.ts";
 import { type AuditLine, auditTrail } from "../projections/audit/trail.ts";
 import { findProject } from "../projections/project/project.ts";
 import { findCompany } from "../projections/team/company.ts";
@@ -96,6 +96,8 @@ function mustBe(row: Readonly<{ id: string }> | undefined, name: string): string
 
 function typesOf({ kind, type }: Wanted): readonly string[] | undefined {
   const types = type?.split(",").map((each) => each.trim());
+  const unknown = unknownTypes(types ?? []);
+  if (unknown.length > 0) throw new ConfigError(`There is no event type ${unknown.join(", ")}.`);
   if (kind === undefined) return types;
   if (!subjectKinds.includes(kind)) {
     throw new ConfigError(`--kind takes one of ${subjectKinds.join(", ")}.`);

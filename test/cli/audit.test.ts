@@ -33,6 +33,11 @@ describe("the program that shows the audit", function () {
     );
   });
 
+  it("names an event type that does not exist", async () => {
+    const { code, out } = await runCli(app, "audit", "--type", "LabelCreated,LabelMade");
+    expect([code, out]).to.deep.equal([78, "There is no event type LabelMade.\n"]);
+  });
+
   it("refuses two forms at once", async () => {
     const { code, out } = await runCli(app, "audit", "--json", "--csv");
     expect([code, out]).to.deep.equal([78, "Give one of --json and --csv.\n"]);

@@ -2,7 +2,7 @@ import { z } from "zod";
 
 import { Refusal } from "../../platform/refusal.ts";
 import type { AuditFilter } from "../../projections/audit/entry-query.ts";
-import { subjectKinds, typesOfKind } from "../../projections/audit/subject.ts";
+import { subjectKinds, typesOfKind, unknownTypes } from "../../projections/audit/subject.ts";
 import type { AuditPageRequest } from "../../projections/audit/trail.ts";
 import { findUserNamed } from "../../projections/user/user.ts";
 import type { Deps } from "../core/deps.ts";
@@ -22,13 +22,15 @@ export const Position = z
 
 const typesMax = 50;
 
-/** Event types, split at commas. */
+/** Event types, split at commas. A misspelt one would look as if nothing of the kind had happened. */
 export const Types = z
   .string()
   .max(2_000)
   .transform((text) => text.split(",").map((type) => type.trim()))
-  .refine((types) => types.every((type) => /^[A-Za-z]{1,80}$/.test(type)), "Give event types.")
-  .refine((types) => types.length <= typesMax, `Give at most ${typesMax} types.`);
+  .refine((types) => types.length <= typesMax, `Give at most ${typesMax} types.`)
+  .refine((types) => unknownTypes(types).length === 0, {
+    error: ({ input }) => `There is no event type ${unknownTypes(input as string[]).join(", ")}.`,
+  });
 
 const sizeMax = 200;
 

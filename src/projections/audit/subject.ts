@@ -63,6 +63,10 @@ const sections: ReadonlyMap<string, string> = new Map(
 /** The section that an event type is of; undefined for one that this version does not know. */
 export const sectionOf = (type: string): string | undefined => sections.get(type);
 
+/** Those of some names that no event type of this version has. */
+export const unknownTypes = (names: readonly string[]): readonly string[] =>
+  names.filter((name) => !kinds.has(name));
+
 /** The event types about things of a kind. */
 export const typesOfKind = (kind: string): readonly string[] =>
   [...kinds].filter(([, each]) => each === kind).map(([type]) => type);

@@ -77,6 +77,14 @@ describe("GET <P>/audit", () => {
     expect((await get("?actor=nobody")).status).to.equal(404);
   });
 
+  it("names an event type that does not exist, because nothing would be found of it", async () => {
+    for (const path of [`${project}/audit`, `${project}/events`]) {
+      const answer = await app.get(`${path}?type=IssueCreated,IssueOpened`, { token: anna.token });
+      expect(answer.status, answer.text).to.equal(422);
+      expect(answer.body["message"]).to.equal("type: There is no event type IssueOpened.");
+    }
+  });
+
   it("filters by time", async () => {
     expect(types(await get("?until=2020-01-01"))).to.deep.equal([]);
     expect(types(await get("?since=2020-01-01T00:00:00%2B02:00&size=200"))).to.include(
