@@ -152,12 +152,20 @@ async function* examineKeys(
   { signal, onProgress: progress }: Options,
 ): AsyncGenerator<Finding> {
   progress?.("the keys of the log");
-  const { keyless, replaced } = await findLostKeys(stores, signal);
+  const { secretKey } = stores.config;
+  const lost = await findLostKeys({ ...stores, secretKey }, signal);
   const hint = "see ledgerforge events note-lost-keys";
-  for (const subject of keyless) {
+  for (const subject of lost.keyless) {
     yield { subject, problem: `its key is lost; ${hint}`, repaired: false };
   }
-  for (const subject of replaced) {
+  for (const subject of lost.wrappedByOther) {
+    yield {
+      subject,
+      problem: `its key was wrapped by another SECRET_KEY; ${hint}`,
+      repaired: false,
+    };
+  }
+  for (const subject of lost.replaced) {
     const problem = `what was sealed for it was altered, or its former key is lost; ${hint}`;
     yield { subject, problem, repaired: false };
   }

@@ -9,11 +9,12 @@ const closeLimitMs = 10_000;
 export async function runNoteLostKeys(): Promise<number> {
   const { signal } = stopSignal(closeLimitMs);
   const lost = await withOfflineStores("events", signal, async (stores) => {
-    const found = await findLostKeys(stores, signal);
+    const { secretKey } = stores.config;
+    const found = await findLostKeys({ ...stores, secretKey }, signal);
     await noteLostKeys(stores.db, found);
     return found;
   });
-  const count = lost.keyless.length + lost.replaced.length;
+  const count = lost.keyless.length + lost.replaced.length + lost.wrappedByOther.length;
   write(
     process.stdout,
     count === 0

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import { chmod, rename, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { expect } from "chai";
@@ -152,6 +152,10 @@ describe("ledgerforge doctor", function () {
     expect(await problems()).to.match(/^user-\S+: its key is lost; see ledgerforge events/);
     await openVault(db, secretKey).seal(subject, "sealed by a new key");
     expect(await problems()).to.match(/^user-\S+: what was sealed for it was altered, or its/);
+    await db("public.vault_key")
+      .where({ subject })
+      .update({ wrapped: randomBytes(60) });
+    expect(await problems()).to.match(/^user-\S+: its key was wrapped by another SECRET_KEY; see/);
     await noteGone(db, [subject]);
     expect(await problems()).to.deep.equal([]);
     await db("public.vault_key").where({ subject }).update(key);

@@ -38,24 +38,15 @@ export async function putVaultKeys(db: Knex, keys: AsyncIterable<MovedKey>): Pro
   }
 }
 
-/** Which of the subjects have no key. */
-export async function keylessOf(
-  db: Knex,
-  subjects: ReadonlySet<string>,
-): Promise<readonly string[]> {
-  const keyless = new Set(subjects);
-  for await (const { subject } of vaultKeys(db)) keyless.delete(subject);
-  return [...keyless];
-}
-
 /** Notes which of the subjects have no key. @returns them */
 export async function noteKeyless(
   db: Knex,
   subjects: ReadonlySet<string>,
 ): Promise<readonly string[]> {
-  const keyless = await keylessOf(db, subjects);
-  await noteGone(db, keyless);
-  return keyless;
+  const keyless = new Set(subjects);
+  for await (const { subject } of vaultKeys(db)) keyless.delete(subject);
+  await noteGone(db, [...keyless]);
+  return [...keyless];
 }
 
 /** Subjects of which it is known that a key of theirs is gone. */

@@ -2,13 +2,14 @@ import type { Knex } from "knex";
 
 import { partsOfSealed, type Sealed } from "../../events/core/sealed.ts";
 import type { EventStore } from "../../platform/event-store/event-store.ts";
-import { NotOpened, noteGone, type Vault } from "../../platform/key/vault.ts";
-import { goneSubjects, hasHadKeys, keylessOf } from "../../platform/key/vault-keys.ts";
+import { NotOpened, noteGone, type Vault, wrappingCheck } from "../../platform/key/vault.ts";
+import { goneSubjects, hasHadKeys } from "../../platform/key/vault-keys.ts";
+import { vaultKeys } from "../../platform/key/wrapped-key.ts";
 import { pages } from "../core/build-page.ts";
 import { beforeEverything } from "../core/checkpoint.ts";
 import { SealedSubjects, sealedTextsOf } from "./sealed-subject.ts";
 
-type Stores = Readonly<{ db: Knex; store: EventStore; vault: Vault }>;
+type Stores = Readonly<{ db: Knex; store: EventStore; vault: Vault; secretKey: string }>;
 
 /** The log has sealed texts, and the database neither a key nor a note that keys are gone. */
 export class KeysLost extends Error {
@@ -40,7 +41,7 @@ async function isAnythingSealed(store: EventStore): Promise<boolean> {
   return false;
 }
 
-/** Subjects with sealed texts in the log that no key opens, and of which that is not noted yet. */
+/** Subjects with sealed texts in the log that no key opens, or with a useless key, of which that is not noted yet. */
 export type LostKeys = Readonly<{
   /** They have no key, and were not forgotten. */
   keyless: readonly string[];
@@ -48,11 +49,13 @@ export type LostKeys = Readonly<{
   forgotten: readonly string[];
   /** They have another key than the one that sealed, or the text was altered. */
   replaced: readonly string[];
+  /** Another SECRET_KEY wrapped their key: until it is noted, nothing can be sealed for them. */
+  wrappedByOther: readonly string[];
 }>;
 
 /** Opens all sealed texts of a page of events at once, so that the vault reads their keys by one statement. */
 export async function findLostKeys(stores: Stores, signal: AbortSignal): Promise<LostKeys> {
-  const { db, store, vault } = stores;
+  const { db, store, vault, secretKey } = stores;
   const subjects = new SealedSubjects();
   const replaced = new Set<string>();
   const tryToOpen = async (text: Sealed): Promise<void> => {
@@ -72,11 +75,19 @@ export async function findLostKeys(stores: Stores, signal: AbortSignal): Promise
     );
   }
   const gone = await goneSubjects(db);
-  const without = (await keylessOf(db, subjects.sealed)).filter((subject) => !gone.has(subject));
+  const keyless = new Set(subjects.sealed);
+  const wrappedByOther = new Set<string>();
+  const isWrapped = wrappingCheck(secretKey);
+  for await (const key of vaultKeys(db)) {
+    keyless.delete(key.subject);
+    if (!isWrapped(key) && !gone.has(key.subject)) wrappedByOther.add(key.subject);
+  }
+  const without = [...keyless].filter((subject) => !gone.has(subject));
   return {
     keyless: without.filter((subject) => subjects.isKept(subject)),
     forgotten: without.filter((subject) => !subjects.isKept(subject)),
-    replaced: [...replaced],
+    replaced: [...replaced].filter((subject) => !wrappedByOther.has(subject)),
+    wrappedByOther: [...wrappedByOther],
   };
 }
 
@@ -85,5 +96,6 @@ export async function findLostKeys(stores: Stores, signal: AbortSignal): Promise
  * without a note, every start beside a log that has no others is refused.
  */
 export async function noteLostKeys(db: Knex, lost: LostKeys): Promise<void> {
-  await noteGone(db, [...lost.keyless, ...lost.forgotten, ...lost.replaced]);
+  const { keyless, forgotten, replaced, wrappedByOther } = lost;
+  await noteGone(db, [...keyless, ...forgotten, ...replaced, ...wrappedByOther]);
 }

@@ -14,17 +14,20 @@ import { append } from "../../support/parcel.ts";
 
 const { db } = await testDatabase();
 const { store } = await testEventStore();
-const newVault = () => openVault(db, "a secret key of more than enough characters");
+const secretKey = "a secret key of more than enough characters";
+const newVault = () => openVault(db, secretKey);
 const [kept, keyless, replaced, forgotten] = Array.from({ length: 4 }, randomUUID);
 const subjects = [kept, keyless, replaced, forgotten].map((id) => userSubject(String(id)));
 const [, ofKeyless = "", ofReplaced = "", ofForgotten = ""] = subjects;
 
-/** Its key is wrapped by another SECRET_KEY. */
-const ofOther = userSubject(randomUUID());
+/** Their keys are wrapped by another SECRET_KEY. */
+const [ofOther, withoutText] = [userSubject(randomUUID()), userSubject(randomUUID())];
 
 const dropKeys = (...names: readonly string[]) =>
   db("vault_key").whereIn("subject", names).delete();
-const find = () => findLostKeys({ db, store, vault: newVault() }, new AbortController().signal);
+const find = () =>
+  findLostKeys({ db, store, vault: newVault(), secretKey }, new AbortController().signal);
+const none = { keyless: [], forgotten: [], replaced: [], wrappedByOther: [] };
 
 describe("keys that are lost", () => {
   it("are none while the log has nothing sealed", async () => {
@@ -43,7 +46,7 @@ describe("keys that are lost", () => {
     await expect(mustHaveKeys({ db, store })).to.be.rejectedWith(KeysLost);
     await db("vault_key").insert(keys);
     await mustHaveKeys({ db, store });
-    expect(await find()).to.deep.equal({ keyless: [], forgotten: [], replaced: [] });
+    expect(await find()).to.deep.equal(none);
   });
 
   it("are those without a key and those with another, not of people who were forgotten", async () => {
@@ -55,20 +58,26 @@ describe("keys that are lost", () => {
       keyless: [ofKeyless],
       forgotten: [ofForgotten],
       replaced: [ofReplaced],
+      wrappedByOther: [],
     });
   });
 
-  it("are those that another SECRET_KEY wrapped", async () => {
-    await db("vault_key").insert({ subject: ofOther, wrapped: randomBytes(60) });
+  it("are those that another SECRET_KEY wrapped, also without a text in the log", async () => {
+    const subjects = [ofOther, withoutText];
+    await db("vault_key").insert(
+      subjects.map((subject) => ({ subject, wrapped: randomBytes(60) })),
+    );
     const email = `sealed.${ofOther}.${randomBytes(60).toString("base64url")}`;
     await append(store, ofOther, { type: "UserRegistered", data: { email } });
-    expect((await find()).replaced).to.have.members([ofReplaced, ofOther]);
+    const { replaced: found, wrappedByOther } = await find();
+    expect(found).to.deep.equal([ofReplaced]);
+    expect(wrappedByOther).to.have.members(subjects);
     await expect(newVault().seal(ofOther, "not noted")).to.be.rejectedWith(NotOpened);
   });
 
   it("read as forgotten once they are noted", async () => {
     await noteLostKeys(db, await find());
-    expect(await find()).to.deep.equal({ keyless: [], forgotten: [], replaced: [] });
+    expect(await find()).to.deep.equal(none);
   });
 
   it("let their subjects have other ones once they are noted", async () => {
@@ -76,13 +85,14 @@ describe("keys that are lost", () => {
     const sealed = await Promise.all(vaults.map((vault, n) => vault.seal(ofOther, `text ${n}`)));
     const texts = await Promise.all(sealed.map((text) => newVault().open(text)));
     expect(texts).to.deep.equal(["text 0", "text 1", "text 2", "text 3"]);
+    await newVault().seal(withoutText, "the first text for it");
     await db("vault_key").delete();
     await mustHaveKeys({ db, store });
   });
 
   it("let a log start whose people were all forgotten", async () => {
     await db("vault_key_gone").delete();
-    await noteLostKeys(db, { keyless: [], forgotten: [ofForgotten], replaced: [] });
+    await noteLostKeys(db, { ...none, forgotten: [ofForgotten] });
     await mustHaveKeys({ db, store });
   });
 
