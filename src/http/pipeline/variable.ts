@@ -6,7 +6,13 @@ import {
   variableNotFound,
 } from "../../commands/pipeline/variable.ts";
 import { type UserId, Uuid } from "../../events/core/ids.ts";
-import { type VariableSettings, variableSubject } from "../../events/pipeline/variable.ts";
+import {
+  serviceId,
+  type VariableParent,
+  type VariableSettings,
+  variableSubject,
+} from "../../events/pipeline/variable.ts";
+import type { Scope } from "../../events/token/access-token.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import {
@@ -15,11 +21,11 @@ import {
   type VariableRow,
 } from "../../projections/pipeline/variable.ts";
 import type { Resolved } from "../access/gate.ts";
-import { accessAt, type OwnerScope, ownerScopes, parentOf } from "../access/owner-scope.ts";
+import { accessAt, ownerScopes, parentOf } from "../access/owner-scope.ts";
 import { stampOf } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
 import type { RequestContext } from "../core/request.ts";
-import { type Route, route } from "../core/route.ts";
+import { type Route, type RoutePath, route } from "../core/route.ts";
 import { bool } from "../core/schema.ts";
 
 /** As long as a masked value must be: shorter ones would hide half of a log. */
@@ -65,13 +71,41 @@ const ChangedVariable = z
   })
   .meta({ id: "ChangedPipelineVariable" });
 
-type Request = RequestContext & Resolved & Readonly<{ userId: UserId }>;
+/** Where variables are set: at projects, teams and companies, and at the instance for all projects. */
+type VariableScope = Readonly<{
+  /** In an operationId: `list{Project}PipelineVariables`. */
+  noun: "Project" | "Team" | "Company" | "Instance";
+  base: RoutePath;
+  params: z.ZodType<Readonly<Record<string, string>>>;
+  access: `${"project" | "team" | "company"}:ADMIN` | "admin";
+  scope: Scope | "none";
+}>;
 
-/** Values are secrets: all of this is for administrators of the owner scope. */
-const declared = (ownerScope: OwnerScope) =>
-  ({ tag: "Pipelines", access: accessAt(ownerScope, "ADMIN"), scope: ownerScope.write }) as const;
-const pathOf = ({ base }: OwnerScope) => `${base}/setting/cicd/variable` as const;
-const withId = (ownerScope: OwnerScope) => ownerScope.params.and(z.object({ id: Uuid }));
+const variableScopes: readonly VariableScope[] = [
+  ...ownerScopes.map((ownerScope) => ({
+    ...ownerScope,
+    access: accessAt(ownerScope, "ADMIN"),
+    scope: ownerScope.write,
+  })),
+  { noun: "Instance", base: "/admin", params: z.object({}), access: "admin", scope: "none" },
+];
+
+type Request = RequestContext & Readonly<{ userId: UserId }>;
+
+const isResolved = (request: object): request is Resolved =>
+  "project" in request || "team" in request || "company" in request;
+
+/** What the access of a route has resolved; at the instance nothing is. */
+const variableParent = (request: Request): Readonly<{ id: string; type: VariableParent }> =>
+  isResolved(request) ? parentOf(request) : { id: serviceId, type: "SERVICE" };
+
+/** Values are secrets: all of this is for administrators. */
+const declared = ({ access, scope }: VariableScope) =>
+  ({ tag: "Pipelines", access, scope }) as const;
+const pathOf = ({ base }: VariableScope) => `${base}/setting/cicd/variable` as const;
+const withId = ({ params }: VariableScope) => params.and(z.object({ id: Uuid }));
+const ofWhom = ({ noun }: VariableScope) =>
+  noun === "Instance" ? "the instance" : `a ${noun.toLowerCase()}`;
 
 async function present(row: VariableRow, { vault }: Deps): Promise<z.input<typeof VariableView>> {
   return {
@@ -87,7 +121,7 @@ async function present(row: VariableRow, { vault }: Deps): Promise<z.input<typeo
 }
 
 async function found(deps: Deps, request: Request, id: string): Promise<VariableRow> {
-  const row = await findVariable(deps.db, parentOf(request).id, id);
+  const row = await findVariable(deps.db, variableParent(request).id, id);
   if (row === undefined) throw variableNotFound();
   return row;
 }
@@ -113,7 +147,7 @@ async function write(
   request: Request,
   deps: Deps,
 ): Promise<void> {
-  const { id: parentId, type: parentType } = parentOf(request);
+  const { id: parentId, type: parentType } = variableParent(request);
   // Each member of the union lost these fields, and gets them back.
   const command = {
     ...order,
@@ -125,50 +159,53 @@ async function write(
 }
 
 const seal = (deps: Deps, request: Request, value: string) => {
-  const { id, type } = parentOf(request);
+  const { id, type } = variableParent(request);
   return deps.vault.seal(variableSubject(type, id), value);
 };
 
-const list = (ownerScope: OwnerScope): Route =>
+const list = (at: VariableScope): Route =>
   route({
-    ...declared(ownerScope),
+    ...declared(at),
     method: "get",
-    path: pathOf(ownerScope),
-    operationId: `list${ownerScope.noun}PipelineVariables`,
-    summary: `List the pipeline variables of a ${ownerScope.resource}`,
-    params: ownerScope.params,
+    path: pathOf(at),
+    operationId: `list${at.noun}PipelineVariables`,
+    summary: `List the pipeline variables of ${ofWhom(at)}`,
+    params: at.params,
     list: "restPipelineJobVariableModelList",
     reply: VariableView,
     errors: [403, 404, 422],
     async handle({ page: { size: limit, offset }, request }, deps) {
-      const { rows, total } = await listVariables(deps.db, parentOf(request).id, { limit, offset });
+      const { rows, total } = await listVariables(deps.db, variableParent(request).id, {
+        limit,
+        offset,
+      });
       const items = await Promise.all(rows.map((row) => present(row, deps)));
       return { items, totalElements: total };
     },
   });
 
-const get = (ownerScope: OwnerScope): Route =>
+const get = (at: VariableScope): Route =>
   route({
-    ...declared(ownerScope),
+    ...declared(at),
     method: "get",
-    path: `${pathOf(ownerScope)}/{id}`,
-    operationId: `get${ownerScope.noun}PipelineVariable`,
-    summary: `Get a pipeline variable of a ${ownerScope.resource}`,
-    params: withId(ownerScope),
+    path: `${pathOf(at)}/{id}`,
+    operationId: `get${at.noun}PipelineVariable`,
+    summary: `Get a pipeline variable of ${ofWhom(at)}`,
+    params: withId(at),
     reply: VariableView,
     errors: [403, 404],
     handle: async ({ params, request }, deps) =>
       present(await found(deps, request, String(params["id"])), deps),
   });
 
-const create = (ownerScope: OwnerScope): Route =>
+const create = (at: VariableScope): Route =>
   route({
-    ...declared(ownerScope),
+    ...declared(at),
     method: "post",
-    path: pathOf(ownerScope),
-    operationId: `create${ownerScope.noun}PipelineVariable`,
-    summary: `Create a pipeline variable of a ${ownerScope.resource}`,
-    params: ownerScope.params,
+    path: pathOf(at),
+    operationId: `create${at.noun}PipelineVariable`,
+    summary: `Create a pipeline variable of ${ofWhom(at)}`,
+    params: at.params,
     body: NewVariable,
     reply: VariableView,
     errors: [403, 404, 422],
@@ -189,15 +226,15 @@ const create = (ownerScope: OwnerScope): Route =>
     },
   });
 
-const change = (ownerScope: OwnerScope): Route =>
+const change = (at: VariableScope): Route =>
   route({
-    ...declared(ownerScope),
+    ...declared(at),
     method: "put",
-    path: `${pathOf(ownerScope)}/{id}`,
-    operationId: `change${ownerScope.noun}PipelineVariable`,
-    summary: `Change a pipeline variable of a ${ownerScope.resource}`,
+    path: `${pathOf(at)}/{id}`,
+    operationId: `change${at.noun}PipelineVariable`,
+    summary: `Change a pipeline variable of ${ofWhom(at)}`,
     description: "What is left out stays.",
-    params: withId(ownerScope),
+    params: withId(at),
     body: ChangedVariable,
     reply: VariableView,
     errors: [403, 404, 422],
@@ -222,14 +259,14 @@ const change = (ownerScope: OwnerScope): Route =>
     },
   });
 
-const remove = (ownerScope: OwnerScope): Route =>
+const remove = (at: VariableScope): Route =>
   route({
-    ...declared(ownerScope),
+    ...declared(at),
     method: "delete",
-    path: `${pathOf(ownerScope)}/{id}`,
-    operationId: `delete${ownerScope.noun}PipelineVariable`,
-    summary: `Delete a pipeline variable of a ${ownerScope.resource}`,
-    params: withId(ownerScope),
+    path: `${pathOf(at)}/{id}`,
+    operationId: `delete${at.noun}PipelineVariable`,
+    summary: `Delete a pipeline variable of ${ofWhom(at)}`,
+    params: withId(at),
     reply: "empty",
     errors: [403, 404],
     async handle({ params, request }, deps) {
@@ -238,11 +275,11 @@ const remove = (ownerScope: OwnerScope): Route =>
     },
   });
 
-/** Variables that jobs get, at projects, teams and companies. */
-export const variableRoutes: readonly Route[] = ownerScopes.flatMap((ownerScope) => [
-  list(ownerScope),
-  get(ownerScope),
-  create(ownerScope),
-  change(ownerScope),
-  remove(ownerScope),
+/** Variables that jobs get, at projects, teams, companies and the instance. */
+export const variableRoutes: readonly Route[] = variableScopes.flatMap((at) => [
+  list(at),
+  get(at),
+  create(at),
+  change(at),
+  remove(at),
 ]);

@@ -9,6 +9,7 @@ import { pipelinesOf } from "../../support/pipeline-app.ts";
 const app = await startTestApp();
 const anna = await app.givenUser("anna");
 const bob = await app.givenUser("bob");
+const root = await app.givenUser("root", { admin: true });
 const { token } = anna;
 
 let projects = 0;
@@ -95,6 +96,26 @@ describe("variables of a project", () => {
       expect((await app[method](`${other.at}/${body["id"]}`, { token })).status).to.equal(404);
     }
     expect((await app.put(`${other.at}/${body["id"]}`, { token, body: {} })).status).to.equal(404);
+  });
+
+  it("are set for all projects by administrators, and those of a project win over them", async () => {
+    const { ci, at, create, seen } = await given();
+    await ci.commit({ ".forge-ci.yaml": "a: {script: x}" }, "Add [skip ci]");
+    const everywhere = "/admin/setting/cicd/variable";
+    const set = (key: string, by = root.token) =>
+      app.post(everywhere, { token: by, body: { key, value: "of all projects" } });
+    expect((await set("SHARED", token)).status).to.equal(403);
+    const [shared, both] = [await set("SHARED"), await set("BOTH")];
+    expect([shared.status, both.status], shared.text).to.deep.equal([200, 200]);
+    await create({ key: "BOTH", value: "of the project" });
+    const { variables } = await seen();
+    const value = Object.fromEntries(variables.map((each) => [each.key, each.value]));
+    expect(value).to.include({ SHARED: "of all projects", BOTH: "of the project" });
+    const one = `${everywhere}/${shared.body["id"]}`;
+    expect((await app.get(`${at}/${shared.body["id"]}`, { token })).status).to.equal(404);
+    expect((await app.delete(one, { token: root.token })).status).to.equal(200);
+    const list = await app.get(everywhere, { token: root.token });
+    expect(list.body["_embedded"]).to.deep.equal({ restPipelineJobVariableModelList: [both.body] });
   });
 
   it("stand in the log only sealed", async () => {
