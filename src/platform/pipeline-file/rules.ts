@@ -1,5 +1,6 @@
 import { z } from "zod";
 
+import { expandText, expandVariables, type Variables } from "./expand.ts";
 import { type Expression, ExpressionError, holds, parseExpression } from "./expression.ts";
 import { duration, flag, names, text, variables } from "./field.ts";
 import { AllowFailure, Needs } from "./job-config.ts";
@@ -148,16 +149,26 @@ export class TooManyComparisons extends Error {
  */
 export async function ruleFor(
   rules: readonly Rule[],
-  variables: ReadonlyMap<string, string>,
+  variables: Variables,
   paths: PathMatcher,
 ): Promise<Rule | undefined> {
   const lookup = (name: string) => variables.get(name);
   for (const rule of rules) {
     if (rule.if !== undefined && !holds(rule.if, lookup)) continue;
     const { changes, exists } = rule;
-    if (changes !== undefined && !(await paths.changed(changes.paths, changes.compareTo))) continue;
-    if (exists !== undefined && !(await paths.exists(exists))) continue;
+    if (changes !== undefined) {
+      const globs = expandGlobs(changes.paths, variables);
+      if (!(await paths.changed(globs, changes.compareTo))) continue;
+    }
+    if (exists !== undefined && !(await paths.exists(expandGlobs(exists, variables)))) continue;
     return rule;
   }
   return undefined;
+}
+
+/** Globs with variables filled in. What is not defined stays as it is written: an empty part could match everything. */
+export function expandGlobs(globs: readonly string[], variables: Variables): readonly string[] {
+  if (!globs.some((glob) => glob.includes("$"))) return globs;
+  const values = expandVariables(variables, new Set());
+  return globs.map((glob) => expandText(glob, (name) => values.get(name) ?? `$${name}`));
 }

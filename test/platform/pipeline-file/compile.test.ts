@@ -219,6 +219,16 @@ job:
       expect(await when("{exists: [package.json]}", { files })).to.equal(undefined);
     });
 
+    it("expand variables in paths", async () => {
+      const files = { "src/a.ts": "" };
+      const outer = { PART: "$FOLDER/$EXTENSION", FOLDER: "src", EXTENSION: "*.ts" };
+      expect(await when("{exists: [$PART]}", { files, outer })).to.equal("on_success");
+      const changed = ["src/a.ts"];
+      expect(await when("{changes: [$FOLDER/*]}", { changed, outer })).to.equal("on_success");
+      // One that is not defined matches no path, where an empty text would match all.
+      expect(await when("{exists: [$GONE/**]}", { files })).to.equal(undefined);
+    });
+
     it("name what is wrong with a condition", async () => {
       const text = "job:\n  script: x\n  rules:\n    - if: $A ==\n";
       expect(await problems(text)).to.deep.equal([
@@ -266,6 +276,8 @@ job: {script: x}
       expect(await isIn("except: [main]")).to.equal(false);
       expect(await isIn("except: {variables: ['$A']}", { outer: { A: "1" } })).to.equal(false);
       expect(await isIn("only: {changes: [docs/*]}", { changed: ["src/a"] })).to.equal(false);
+      const changes = { changed: ["src/a"], outer: { PART: "src" } };
+      expect(await isIn("only: {changes: [$PART/*]}", changes)).to.equal(true);
     });
 
     it("have all jobs where the rules of the workflow let it start for a merge request", async () => {
