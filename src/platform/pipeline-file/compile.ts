@@ -3,7 +3,7 @@ import type { z } from "zod";
 import type { JobSpec } from "../../events/pipeline/job-spec.ts";
 import type { FileVariables } from "./field.ts";
 import { variables as VariablesConfig } from "./field.ts";
-import { type Included, type IncludeFacts, readWithIncludes } from "./include.ts";
+import { type Included, type IncludeFacts, readWithIncludes, startOf } from "./include.ts";
 import { type ChosenJob, cachesOf, type Instance, instancesOf, parallelMax } from "./job.ts";
 import { DefaultConfig, JobConfig, StagesConfig, WorkflowConfig } from "./job-schema.ts";
 import { entryMark, failAt, markAt, markEntry, problemAt, writtenPath } from "./mark.ts";
@@ -11,7 +11,7 @@ import { extendJobs, mergeMaps, resolveReferences } from "./merge.ts";
 import { messageOf } from "./message.ts";
 import { resolveNeeds } from "./needs.ts";
 import { defaultOnly, included, type RefFacts } from "./only.ts";
-import { PathMatcher, type RepositoryFacts, ruleFor, TooManyComparisons } from "./rules.ts";
+import { PathMatcher, type RepositoryFacts, ruleFor, UnanswerableRule } from "./rules.ts";
 import {
   type FileProblem,
   isMap,
@@ -73,14 +73,14 @@ export async function compilePipeline(
 ): Promise<CompiledPipeline> {
   const paths = new PathMatcher(facts);
   const outside = merged(facts.predefined, facts.outer);
-  const read = await readWithIncludes(text, fileName, facts, outside, paths);
-  const resolved = resolveReferences(read.value, read.mark);
-  const root = extendJobs(resolved, read.mark);
   try {
+    const read = await readWithIncludes(text, fileName, facts, outside, paths);
+    const resolved = resolveReferences(read.value, read.mark);
+    const root = extendJobs(resolved, read.mark);
     return await new Compilation(root, read, facts, paths).run();
   } catch (error) {
-    if (!(error instanceof TooManyComparisons)) throw error;
-    return failAt(read.mark, "rules", error.message);
+    if (!(error instanceof UnanswerableRule)) throw error;
+    return failAt(startOf(fileName), "rules", error.message);
   }
 }
 

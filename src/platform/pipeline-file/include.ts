@@ -214,7 +214,7 @@ type OtherProject = Readonly<{
 }>;
 
 /** The start of the main file, for mistakes of the pipeline as a whole. */
-function startOf(fileName: string): Mark {
+export function startOf(fileName: string): Mark {
   return readDocument("", fileName).mark;
 }
 

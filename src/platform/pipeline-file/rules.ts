@@ -82,9 +82,11 @@ export const Rules = z
 export type RepositoryFacts = Readonly<{
   /**
    * Paths that differ from what was there before, or from the named ref; undefined when there is
-   * nothing to compare with, which counts as everything.
+   * nothing to compare with, which counts as everything. `no such ref`: the name is none.
    */
-  changedPaths: (compareTo: string | null) => Promise<readonly string[] | undefined>;
+  changedPaths: (
+    compareTo: string | null,
+  ) => Promise<readonly string[] | undefined | "no such ref">;
   /** All paths of the commit. */
   paths: () => Promise<readonly string[]>;
 }>;
@@ -102,15 +104,18 @@ export class PathMatcher {
     this.#facts = facts;
   }
 
-  /** @throws TooManyComparisons */
+  /** @throws UnanswerableRule */
   changed(globs: readonly string[], compareTo: string | null): Promise<boolean> {
     return this.#remembered(`changed ${compareTo} ${globs.join("\0")}`, async () => {
       const paths = await this.#facts.changedPaths(compareTo);
+      if (paths === "no such ref") {
+        throw new UnanswerableRule(`compare_to names no branch, tag or commit: ${compareTo}.`);
+      }
       return paths === undefined || this.#any(globs, paths);
     });
   }
 
-  /** @throws TooManyComparisons */
+  /** @throws UnanswerableRule */
   exists(globs: readonly string[]): Promise<boolean> {
     return this.#remembered(`exists ${globs.join("\0")}`, async () =>
       this.#any(globs, await this.#facts.paths()),
@@ -128,18 +133,17 @@ export class PathMatcher {
       const matches = globMatcher(glob.replace(/^\.?\//, ""));
       if (matches === undefined) return false;
       this.#comparisons += paths.length;
-      if (this.#comparisons > comparisonsMax) throw new TooManyComparisons();
+      if (this.#comparisons > comparisonsMax) {
+        throw new UnanswerableRule("The rules compare too many paths with too many globs.");
+      }
       return paths.some(matches);
     });
   }
 }
 
-export class TooManyComparisons extends Error {
-  override readonly name = "TooManyComparisons";
-
-  constructor() {
-    super("The rules compare too many paths with too many globs.");
-  }
+/** Its message says why the rules of a file cannot be answered. */
+export class UnanswerableRule extends Error {
+  override readonly name = "UnanswerableRule";
 }
 
 /**
@@ -157,8 +161,9 @@ export async function ruleFor(
     if (rule.if !== undefined && !holds(rule.if, lookup)) continue;
     const { changes, exists } = rule;
     if (changes !== undefined) {
-      const globs = expandGlobs(changes.paths, variables);
-      if (!(await paths.changed(globs, changes.compareTo))) continue;
+      const { paths: globs, compareTo } = changes;
+      const [other = null] = expandGlobs(compareTo === null ? [] : [compareTo], variables);
+      if (!(await paths.changed(expandGlobs(globs, variables), other))) continue;
     }
     if (exists !== undefined && !(await paths.exists(expandGlobs(exists, variables)))) continue;
     return rule;

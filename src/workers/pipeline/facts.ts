@@ -80,12 +80,13 @@ async function readProjectFile(
   return commitId === undefined ? undefined : readFile(repository, commitId, path);
 }
 
-/** The commit of a branch, a tag or a full hash. */
+/** The commit of a branch, a tag, a whole name of either or a full hash. */
 export async function commitNamed(
   repository: Repository,
   name: string,
 ): Promise<string | undefined> {
-  const names = [`refs/heads/${name}`, `refs/tags/${name}`];
+  const whole = /^refs\/(?:heads|tags)\//.test(name) ? [name] : [];
+  const names = [`refs/heads/${name}`, `refs/tags/${name}`, ...whole];
   const refs = await repository.refs(names);
   const found = names.map((ref) => refs.get(ref)).find((id) => id !== undefined);
   const id = found ?? (isObjectId(name) ? name : undefined);
@@ -103,9 +104,10 @@ async function changedPaths(
   repository: Repository,
   { commitId, beforeCommitId }: PipelineOrigin,
   compareTo: string | null,
-): Promise<readonly string[] | undefined> {
+): ReturnType<PipelineFacts["changedPaths"]> {
   const other = compareTo === null ? beforeCommitId : await commitNamed(repository, compareTo);
-  if (other === null || other === undefined) return undefined;
+  if (other === undefined) return "no such ref";
+  if (other === null) return undefined;
   const base = compareTo === null ? other : await mergeBase(repository, other, commitId);
   const [before, after] = await Promise.all(
     [base ?? other, commitId].map((id) => repository.objects.commit(id)),

@@ -282,4 +282,29 @@ describe("checking a pipeline file", () => {
       message: "There is no such keyword here.",
     });
   });
+
+  it("compares paths with a branch, tag or commit by any of its names", async () => {
+    const ci = await givenPipelines();
+    const hash = await ci.commit({ "one.txt": "1" }, "One [skip ci]");
+    await ci.commit({ "two.txt": "2" }, "Two [skip ci]");
+    const compared = async (to: string, path: string) => {
+      const changes = `{paths: [${path}], compare_to: ${to}}`;
+      const content = `variables: {BASE: main}\na: {script: x, rules: [{changes: ${changes}}]}`;
+      const { body } = await app.post(`${ci.base}/cicd/lint`, {
+        token: ci.token,
+        body: { content },
+      });
+      const problems = body["errors"] as { message: string }[];
+      return [(body["jobs"] as unknown[]).length, ...problems.map(({ message }) => message)];
+    };
+    for (const to of ["main", "refs/heads/main", "$BASE"]) {
+      expect(await compared(to, "two.txt"), to).to.deep.equal([0]);
+    }
+    expect(await compared(hash, "two.txt")).to.deep.equal([1]);
+    expect(await compared(hash, "one.txt")).to.deep.equal([0]);
+    expect(await compared("gone", "two.txt")).to.deep.equal([
+      0,
+      "compare_to names no branch, tag or commit: gone.",
+    ]);
+  });
 });
