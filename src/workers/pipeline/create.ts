@@ -19,6 +19,7 @@ import { refProtections } from "../../projections/protection/applicable.ts";
 import type { WorkerDeps } from "../core/deps.ts";
 import { factsOf, readFile } from "./facts.ts";
 import { mergeRequestVariables } from "./merge-request-variable.ts";
+import { parentVariables } from "./parent-variable.ts";
 import { predefinedVariables } from "./predefined.ts";
 import { settingVariables } from "./setting-variable.ts";
 
@@ -79,7 +80,11 @@ export async function createPipeline(
     isProtectedRef(deps, project, origin),
     findSettings(deps.db),
   ]);
-  const more = await mergeRequestVariables(deps, project, origin);
+  const [ofRequests, ofParent] = await Promise.all([
+    mergeRequestVariables(deps, project, origin),
+    parentVariables(deps, project, origin),
+  ]);
+  const more = new Map([...ofRequests, ...Object.entries(ofParent)]);
   const addresses = addressesOf(deps, instance);
   const sources = { project, origin, commit, isProtected, more, addresses };
   const outer = await settingVariables(deps, { project, isProtected, environment: null });

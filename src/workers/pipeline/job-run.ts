@@ -14,6 +14,7 @@ import { findProjectById, type ProjectRow } from "../../projections/project/proj
 import type { WorkerDeps } from "../core/deps.ts";
 import { isProtectedRef } from "./create.ts";
 import { mergeRequestVariables, openRequestVariables } from "./merge-request-variable.ts";
+import { parentVariables } from "./parent-variable.ts";
 import { variableParents } from "./setting-variable.ts";
 
 export type VariableDeps = Pick<
@@ -31,6 +32,8 @@ export type PipelineFacts = Readonly<{
   instance: Settings;
   /** See openRequestVariables. */
   openRequests: Readonly<Record<string, string>>;
+  /** See parentVariables. */
+  ofParent: Readonly<Record<string, string>>;
 }>;
 
 /** A job and what it belongs to. */
@@ -43,7 +46,7 @@ export type JobRun = PipelineFacts &
     number: bigint;
     /** Jobs that left artifacts for it. */
     dependencies: readonly JobRow[];
-    /** About merge requests; see mergeRequestVariables. */
+    /** See mergeRequestVariables and parentVariables. */
     more: ReadonlyMap<string, string>;
   }>;
 
@@ -62,13 +65,15 @@ export async function pipelineFacts(
   ]);
   if (pipeline === undefined || project === undefined) return undefined;
   const { ref, is_tag: isTag, merge_request: mergeRequest } = pipeline;
-  const [isProtected, settings, instance, openRequests] = await Promise.all([
+  const origin = originOf(pipeline);
+  const [isProtected, settings, instance, openRequests, ofParent] = await Promise.all([
     isProtectedRef({ db }, project, { ref, isTag, mergeRequest }),
     variablesOf(db, variableParents(project)),
     findSettings(db),
-    openRequestVariables({ db }, project, originOf(pipeline)),
+    openRequestVariables({ db }, project, origin),
+    parentVariables({ db }, project, origin),
   ]);
-  return { pipeline, project, isProtected, settings, instance, openRequests };
+  return { pipeline, project, isProtected, settings, instance, openRequests, ofParent };
 }
 
 /** What was read of a job before. */
@@ -91,11 +96,17 @@ export async function findJobRun(
     known.spec ?? findJobSpec(deps.db, job.id),
   ]);
   if (facts === undefined || spec === undefined) return undefined;
-  const [dependencies, more] = await Promise.all([
+  const [dependencies, ofRequests] = await Promise.all([
     known.hasArtifacts === false ? [] : dependenciesOf(deps, job, spec),
     mergeRequestVariables(deps, facts.project, originOf(facts.pipeline), facts.openRequests),
   ]);
+  const more = new Map([...ofRequests, ...Object.entries(facts.ofParent)]);
   return { ...facts, deps, job, spec, number: facts.pipeline.number ?? 0n, dependencies, more };
+}
+
+function parentOf({ parent_pipeline_id, parent_job_id }: PipelineRow): PipelineOrigin["parent"] {
+  if (parent_pipeline_id === null || parent_job_id === null) return null;
+  return { pipelineId: parent_pipeline_id, jobId: parent_job_id };
 }
 
 /** As the variables of its jobs are made with it. */
@@ -106,7 +117,7 @@ export const originOf = (pipeline: PipelineRow): PipelineOrigin => ({
   beforeCommitId: ObjectId.nullable().parse(pipeline.before_commit_id),
   source: pipeline.source,
   userId: pipeline.user_id,
-  parent: null,
+  parent: parentOf(pipeline),
   mergeRequest: pipeline.merge_request,
   startedBy: null,
 });

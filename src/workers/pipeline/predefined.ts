@@ -13,7 +13,7 @@ export type VariableSources = Readonly<{
   origin: PipelineOrigin;
   commit: Pick<Commit, "message" | "author"> | undefined;
   isProtected: boolean;
-  /** About merge requests; see mergeRequestVariables. */
+  /** See mergeRequestVariables and parentVariables. */
   more: ReadonlyMap<string, string>;
   addresses: Addresses;
 }>;

@@ -3,6 +3,7 @@ import { expect } from "chai";
 
 import type { WorkerDeps } from "../../../src/workers/core/deps.ts";
 import { startedMax } from "../../../src/workers/pipeline/downstream.ts";
+import { jobPayload } from "../../../src/workers/pipeline/payload.ts";
 import { triggerJobWorker } from "../../../src/workers/pipeline/trigger-job.ts";
 import { startTestApp, type TestUser } from "../../support/app.ts";
 import { pipelinesOf } from "../../support/pipeline-app.ts";
@@ -65,6 +66,20 @@ describe("a pipeline whose file starts itself", () => {
     const end = await carriedOut(last.child);
     expect(end).to.include({ status: "FAILED", child: null });
     expect(end.message).to.contain("1000 others");
+  });
+});
+
+describe("a job that starts a pipeline of another project", () => {
+  it("lets the rules and jobs there see that it is no child pipeline", async () => {
+    const rules = `[{if: '$CI_PIPELINE_SOURCE == "pipeline"'}]`;
+    const there = await givenProject({ [file]: `theirs: {script: x, rules: ${rules}}` });
+    const ci = await givenProject({ [file]: `a: {trigger: ${there.path}}` });
+    const { child, message } = await carriedOut((await ci.start())["pipeline_uuid"]);
+    expect(message).to.equal(null);
+    const job = await db("pipeline_job").where({ pipeline_id: child }).first();
+    const payload = await jobPayload(app.deps, job, "token");
+    const source = payload?.variables.find(({ key }) => key === "CI_PIPELINE_SOURCE");
+    expect(source?.value).to.equal("pipeline");
   });
 });
 
