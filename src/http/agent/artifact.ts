@@ -1,12 +1,15 @@
 import { z } from "zod";
 import { artifact, artifactNotFound } from "../../commands/agent/artifact.ts";
 import { Uuid } from "../../events/core/ids.ts";
+import { Refusal } from "../../platform/refusal.ts";
 import {
   type ArtifactRow,
   findArtifact,
   type ListedArtifact,
   listArtifacts,
+  traceName,
 } from "../../projections/agent/artifact.ts";
+import { findJobLog } from "../../projections/agent/job-log.ts";
 import type { JobRow } from "../../projections/pipeline/table.ts";
 import type { Deps } from "../core/deps.ts";
 import type { RequestFor } from "../core/request.ts";
@@ -29,7 +32,9 @@ export const ArtifactView = z
     fileName: z.string(),
     downloadUrl: z.string().meta({ description: "Path." }),
     size: z.int().meta({ description: "Bytes." }),
-    fileType: z.string().meta({ description: "`archive`, or the kind of a report." }),
+    fileType: z
+      .string()
+      .meta({ description: "`archive`, the kind of a report, or `trace` for the log." }),
     expireAt: instant().nullable().meta({ description: "Null: it does not expire." }),
     locked: z.boolean(),
     jobLocalId: z.int(),
@@ -103,8 +108,8 @@ const download = route({
   errors: [403, 404],
   async handle({ params, request }, deps) {
     const { job } = await mustFindJob(deps, request, params.localId);
-    const find = () => mustFindArtifact(deps, job, params.artifactUuid);
-    const open = async (row: ArtifactRow) => {
+    const find = () => mustFindFile(deps, job, params.artifactUuid);
+    const open = async (row: Downloadable) => {
       const tag = row.sha256;
       const { part, bytes } = requestedPortion(request, { tag, bytes: Number(row.bytes) });
       return { part, bytes, name: row.file_name, body: await deps.blobs.read(tag, part) };
@@ -125,9 +130,10 @@ function change(verb: "lock" | "unlock", summary: string): Route {
     summary,
     params: OneParams,
     reply: ArtifactView,
-    errors: [403, 404],
+    errors: [403, 404, 422],
     async handle({ params, request }, deps) {
       const { job } = await mustFindJob(deps, request, params.localId);
+      if (params.artifactUuid === job.id) throw keptLog();
       const { id: artifactId } = await mustFindArtifact(deps, job, params.artifactUuid);
       const type = verb === "lock" ? "LockArtifact" : "UnlockArtifact";
       await send(deps, request, job, { type, artifactId });
@@ -157,6 +163,25 @@ async function mustFindArtifact(
   const row = await findArtifact(db, job.id, { id });
   if (row === undefined) throw artifactNotFound();
   return row;
+}
+
+type Downloadable = Pick<ArtifactRow, "sha256" | "bytes" | "file_name">;
+
+/** An artifact, or the log of the last run of the job. */
+async function mustFindFile(
+  deps: Pick<Deps, "db">,
+  job: JobRow,
+  id: string,
+): Promise<Downloadable> {
+  if (id !== job.id) return mustFindArtifact(deps, job, id);
+  const log = await findJobLog(deps.db, { job_id: job.id, attempt: job.attempt });
+  if (log === undefined) throw artifactNotFound();
+  return { ...log, file_name: traceName };
+}
+
+function keptLog(): Refusal {
+  const message = "A log is kept as long as its pipeline, and is neither locked nor unlocked.";
+  return new Refusal("unprocessable", "artifact.is_log", message);
 }
 
 export const artifactRoutes: readonly Route[] = [

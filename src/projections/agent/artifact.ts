@@ -86,29 +86,51 @@ export const artifactProjection = defineProjection({
   },
 });
 
+/** The log of a job is an artifact of this kind and name. */
+export const traceType = "trace";
+export const traceName = "job.log";
+
 /** With the number of its job in the project. */
-export type ListedArtifact = ArtifactRow & Readonly<{ job_local_id: number | null }>;
+export type ListedArtifact = Pick<
+  ArtifactRow,
+  "id" | "file_type" | "file_name" | "bytes" | "expire_at" | "locked"
+> &
+  Readonly<{ job_local_id: number | null }>;
 
 type Which = Readonly<{ job_id: string } | { pipeline_id: string }>;
 
+/**
+ * Artifacts of a job or a pipeline, and the stored log of the last run of each job, which is an artifact as well and has
+ * the id of the job.
+ */
 export async function listArtifacts(
   db: Knex,
   which: Which,
   part: Part,
 ): Promise<Slice<ListedArtifact>> {
-  const meant = () => db("job_artifact").where(which);
-  const rows = db("job_artifact as artifact")
+  const file = ["file_type", "file_name", "bytes", "expire_at", "locked", "created_at"];
+  const [column, id] =
+    "job_id" in which ? ["log.job_id", which.job_id] : ["log.pipeline_id", which.pipeline_id];
+  const traces = db("job_log as log")
+    .join("pipeline_job as job", { "job.id": "log.job_id", "job.attempt": "log.attempt" })
+    .where(column, id)
+    .select("log.job_id as id", "log.job_id", db.raw("? as file_type", [traceType]))
+    .select(
+      db.raw("? as file_name, log.bytes, null::timestamptz, false, log.stored_at", [traceName]),
+    );
+  const all = () =>
+    db("job_artifact")
+      .where(which)
+      .select(["id", "job_id", ...file])
+      .unionAll([traces]);
+  const rows = db
+    .from(all().as("artifact"))
     .join("pipeline_job as job", "job.id", "artifact.job_id")
-    .where(
-      "job_id" in which
-        ? { "artifact.job_id": which.job_id }
-        : { "artifact.pipeline_id": which.pipeline_id },
-    )
     .orderBy(["artifact.created_at", "artifact.id"])
     .limit(part.limit)
     .offset(part.offset)
     .select<ListedArtifact[]>("artifact.*", "job.local_id as job_local_id");
-  const [found, total] = await Promise.all([rows, counted(meant())]);
+  const [found, total] = await Promise.all([rows, counted(db.from(all().as("artifact")))]);
   return { rows: found, total };
 }
 

@@ -66,6 +66,10 @@ async function keep(jobId: string, using = deps): Promise<void> {
 const storedOf = async (jobId: string) =>
   (await eventsOf(jobId, "JobLogStored")).map(({ data }) => data);
 
+const artifactsIn = (body: Readonly<Record<string, unknown>>): readonly unknown[] =>
+  (body["_embedded"] as { restPipelineJobArtifactModelList: unknown[] })
+    .restPipelineJobArtifactModelList;
+
 describe("the log of a run that has ended", () => {
   it("becomes a blob that an event names, and is read from it", async () => {
     const { job, row, key, read, chunks } = await given();
@@ -90,6 +94,33 @@ describe("the log of a run that has ended", () => {
     // All that is not in the log of events is gone.
     await db("public.job_run").where({ job_id: row.id }).delete();
     expect(await read()).to.equal(text);
+  });
+
+  it("is an artifact of the job, which is downloaded and not locked", async () => {
+    const { localId, job, row, path } = await given();
+    await put(job, { state: "success" });
+    const listed = async (of: string) => {
+      const { body } = await app.get(`${at.base}/cicd/${of}/artifacts`, { token });
+      expect(body["page"]).to.include({ totalElements: artifactsIn(body).length });
+      return artifactsIn(body);
+    };
+    expect(await listed(`job/${row.local_id}`)).to.deep.equal([]);
+    await keep(row.id);
+    const downloadUrl = `${path}/artifact/${row.id}/download`;
+    const trace = {
+      ...{ id: row.id, fileName: "job.log", fileType: "trace", downloadUrl },
+      ...{ size: text.length, expireAt: null, locked: false, jobLocalId: row.local_id },
+    };
+    expect(await listed(`job/${row.local_id}`)).to.deep.equal([trace]);
+    expect(await listed(`pipeline/${localId}`)).to.deep.equal([trace]);
+    const read = await app.get(downloadUrl, { token, headers: { range: "bytes=4-6" } });
+    expect([read.status, read.text]).to.deep.equal([206, "two"]);
+    const locked = await app.post(`${path}/${row.id}/lock`, { token });
+    expect([locked.status, locked.body["code"]]).to.deep.equal([422, "artifact.is_log"]);
+    const other = await given();
+    const elsewhere = `${other.path}/artifact/${row.id}/download`;
+    expect((await app.get(elsewhere, { token })).status).to.equal(404);
+    await put(other.job, { state: "success" });
   });
 
   it("is stored once when the step is cut off, and takes nothing more", async () => {
