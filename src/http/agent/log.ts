@@ -29,8 +29,11 @@ const getLog = route({
     const key = { job_id: job.id, attempt: job.attempt };
     const found = await findLog(deps, key);
     const total = found?.bytes ?? 0;
+    // Also before its first piece: the reader waits for it.
+    if (found !== undefined && !isFinished(job.status)) {
+      await noteRunWatched(deps.db, key, deps.now());
+    }
     if (found === undefined || total === 0) return { body: "", type, bytes: 0 };
-    if (!isFinished(job.status)) await noteRunWatched(deps.db, key, deps.now());
     const tag = `${job.id}-${job.attempt}`;
     const { first, last, bytes, part } = requestedPortion(request, { tag, bytes: total });
     const body = Readable.from(readFoundLog(deps, found, { first, last }), { objectMode: false });

@@ -335,6 +335,15 @@ describe("the log of a job", () => {
     expect([part.status, part.text]).to.deep.equal([206, "☃"]);
   });
 
+  it("is sent more often to a user who reads it, also before its first piece", async () => {
+    const pipeline = await givenPipeline(oneJob);
+    const job = await begin();
+    expect((await logOf(await jobOf(pipeline))).text).to.equal("");
+    const first = await patch(job, 0, "a\n");
+    expect(first.headers.get("x-gitlab-trace-update-interval")).to.equal("3");
+    await put(job, { state: "success" });
+  });
+
   it("never shows a masked value that is cut between two pieces, or its base64", async () => {
     const pipeline = await givenPipeline(oneJob);
     const job = await begin();
