@@ -113,9 +113,9 @@ async function seed(db: Knex, projectId: string): Promise<void> {
   await db.raw(
     `with made as (
        insert into pipeline (id, project_id, local_id, number, ref, is_tag, commit_id, source, auto_cancel,
-         canceled, jobs, status, started_at, finished_at, duration_seconds, created_at)
+         cancel_on_failure, canceled, jobs, status, started_at, finished_at, duration_seconds, created_at)
        select gen_random_uuid(), ?, n, n, 'branch-' || n % 20, false, md5(n::text), 'PUSH', 'conservative',
-         false, ?, case when n % 10 = 0 then 'FAILED' else 'SUCCESS' end, now(), now(), 60,
+         false, false, ?, case when n % 10 = 0 then 'FAILED' else 'SUCCESS' end, now(), now(), 60,
          now() - (? - n) * interval '1 minute'
        from generate_series(1, ?) as n
        returning id, local_id, project_id, created_at

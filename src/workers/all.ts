@@ -29,6 +29,7 @@ import { mergeRequestSource, mergeRequestSourceWorker } from "./merge-request/so
 import { sweepPackageTrash } from "./package/trash-sweep.ts";
 import { pipelineAdvance, pipelineAdvanceWorker } from "./pipeline/advance-worker.ts";
 import { cancelChildrenWorker, canceledParents } from "./pipeline/cancel-children.ts";
+import { cancelFailedWorker, failedJobs } from "./pipeline/cancel-failed.ts";
 import { pipelineCreateWorker, pipelinePush } from "./pipeline/push.ts";
 import { scheduleWorker, sweepSchedules } from "./pipeline/schedule.ts";
 import {
@@ -89,6 +90,7 @@ export const allReactors: readonly Reactor[] = [
   pipelineAdvance,
   childPipelines,
   canceledParents,
+  failedJobs,
   pipelinePush,
   projectFork,
   projectPurge,
@@ -119,6 +121,7 @@ export const allWorkers: readonly Worker[] = [
   blobCollectionWorker,
   pipelineAdvanceWorker,
   cancelChildrenWorker,
+  cancelFailedWorker,
   childPipelineWorker,
   pipelineCreateWorker,
   scheduleWorker,

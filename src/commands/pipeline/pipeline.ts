@@ -21,6 +21,7 @@ export type PipelinePlan = Readonly<{
   variables: Sealed | null;
   name: string | null;
   autoCancel: "conservative" | "interruptible" | "none";
+  cancelOnFailure?: boolean;
   /** How many jobs it has in all. */
   jobs: number;
   failureReason: string | null;

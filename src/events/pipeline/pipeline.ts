@@ -55,6 +55,8 @@ export const pipelineEvents = {
     name: z.string().nullable(),
     /** Which jobs a newer pipeline of the ref ends. */
     autoCancel: z.enum(["conservative", "interruptible", "none"]),
+    /** Whether a job that fails ends the others. */
+    cancelOnFailure: z.boolean().optional(),
     /** How many jobs are planned by this event and those that follow. */
     jobs: z.int().nonnegative(),
     /** What is wrong with its file: such a pipeline has no jobs. */
@@ -90,7 +92,7 @@ export const pipelineEvents = {
   PipelineCanceled: z.object({
     pipelineId: PipelineId,
     projectId: ProjectId,
-    /** Null: a newer pipeline made it superfluous. */
+    /** Null: a newer pipeline made it superfluous, or its file lets a failed job end it. */
     canceledById: UserId.nullable(),
     canceledAt: IsoInstant,
   }),

@@ -55,6 +55,8 @@ export type CompiledPipeline = Readonly<{
   name: string | null;
   /** Whether a newer pipeline of the same ref ends this one. */
   autoCancel: "conservative" | "interruptible" | "none";
+  /** Whether a job that fails ends the others. */
+  cancelOnFailure: boolean;
   /** The `workflow` of the file lets no pipeline come of this. */
   refused: boolean;
   warnings: readonly string[];
@@ -106,10 +108,12 @@ class Compilation {
       workflow?.rules && (await ruleFor(workflow.rules, this.#seen(fileVariables), this.paths));
     const refused = workflow?.rules !== undefined && (rule === undefined || rule.when === "never");
     const common = new Map([...fileVariables, ...(rule?.variables ?? [])]);
+    const autoCancel = { ...workflow?.auto_cancel, ...rule?.auto_cancel };
     const head = {
       stages,
       name: workflow?.name ?? null,
-      autoCancel: workflow?.auto_cancel?.on_new_commit ?? "conservative",
+      autoCancel: autoCancel.on_new_commit ?? "conservative",
+      cancelOnFailure: autoCancel.on_job_failure === "all",
       warnings: this.read.warnings,
     } as const;
     if (refused) return { ...head, jobs: [], refused };

@@ -17,7 +17,7 @@ import {
   Trigger,
 } from "./job-config.ts";
 import { OnlyPolicy } from "./only.ts";
-import { Rules } from "./rules.ts";
+import { AutoCancel, Rules } from "./rules.ts";
 
 const timeoutSecondsMax = 30 * 86_400;
 const startInSecondsMax = 7 * 86_400;
@@ -110,11 +110,6 @@ export const JobConfig = z
     }
   });
 export type JobConfig = z.output<typeof JobConfig>;
-
-const AutoCancel = z.strictObject({
-  on_new_commit: z.enum(["conservative", "interruptible", "none"]).default("conservative"),
-  on_job_failure: z.enum(["all", "none"]).default("none"),
-});
 
 export const WorkflowConfig = z.strictObject(
   {

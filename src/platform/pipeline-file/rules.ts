@@ -49,6 +49,12 @@ const Exists = z.union([Globs, z.strictObject({ paths: Globs }).transform(({ pat
   error: "It must be a list of paths, or {paths: …}.",
 });
 
+/** What is left out comes from elsewhere: `workflow: rules` override `workflow`. */
+export const AutoCancel = z.strictObject({
+  on_new_commit: z.enum(["conservative", "interruptible", "none"]).optional(),
+  on_job_failure: z.enum(["all", "none"]).optional(),
+});
+
 const Rule = z.strictObject({
   if: Condition.optional(),
   changes: z
@@ -65,7 +71,7 @@ const Rule = z.strictObject({
   variables: variables.optional(),
   needs: Needs.optional(),
   interruptible: flag.optional(),
-  auto_cancel: z.unknown().optional(),
+  auto_cancel: AutoCancel.optional(),
 });
 export type Rule = z.output<typeof Rule>;
 

@@ -31,7 +31,7 @@ const needs = tableOf<OfJob>({ name: "pipeline_job_need", key: ["job_id", "name_
 /** Pipelines and their jobs. The status of a pipeline is computed from those of its jobs. */
 export const pipelineProjection = defineProjection({
   name: "pipeline",
-  version: 8,
+  version: 9,
   tables: pipelineTables,
   create: createPipelineTables,
   events,
@@ -175,6 +175,7 @@ function createdRow(data: Data<"PipelineCreated">) {
     variables: data.variables,
     name: data.name,
     auto_cancel: data.autoCancel,
+    cancel_on_failure: data.cancelOnFailure ?? false,
     jobs: data.jobs,
     failure_reason: data.failureReason,
     status: failed ? ("FAILED" as const) : ("CREATED" as const),

@@ -33,6 +33,7 @@ export type PipelineRow = Readonly<{
   variables: Sealed | null;
   name: string | null;
   auto_cancel: "conservative" | "interruptible" | "none";
+  cancel_on_failure: boolean;
   /** How many it has. */
   jobs: number;
   failure_reason: string | null;
@@ -139,6 +140,7 @@ async function createPipelineTable(tx: Tx): Promise<void> {
     table.text("variables");
     table.text("name");
     table.text("auto_cancel").notNullable();
+    table.boolean("cancel_on_failure").notNullable();
     table.integer("jobs").notNullable();
     table.text("failure_reason");
     table.text("status").notNullable();

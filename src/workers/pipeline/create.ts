@@ -197,6 +197,7 @@ async function record(
     variables: sealed,
     name: compiled?.name ?? null,
     autoCancel: compiled?.autoCancel ?? "none",
+    ...(compiled?.cancelOnFailure && { cancelOnFailure: true }),
     jobs: planned.length,
     failureReason,
     planned: first,

@@ -246,22 +246,6 @@ job: {script: x, rules: [{if: $A == "outer" && $B == "file" && $C == "given"}]}
     expect(await namesOf(file, given)).to.deep.equal(["job"]);
   });
 
-  it("has a workflow, which may refuse the pipeline or add variables", async () => {
-    const file = `
-workflow:
-  name: Nightly
-  rules: [{if: $NEVER, when: never}, {if: $ADD, variables: {X: "1"}}, {when: always}]
-job: {script: x}
-`;
-    expect(await compile(file, { outer: { NEVER: "1" } })).to.deep.include({
-      refused: true,
-      jobs: [],
-    });
-    const added = await compile(file, { outer: { ADD: "1" } });
-    expect(added.jobs[0]?.variables).to.deep.equal([{ key: "X", value: "1", raw: false }]);
-    expect(added.name).to.equal("Nightly");
-  });
-
   describe("only and except", () => {
     const isIn = async (policy: string, given = {}) =>
       (await namesOf(`job: {script: x, ${policy}}`, given)).length === 1;

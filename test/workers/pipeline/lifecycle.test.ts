@@ -1,9 +1,12 @@
 import { expect } from "chai";
 
+import type { Recorded } from "../../../src/events/core/event.ts";
 import { bySystem } from "../../../src/events/core/system.ts";
 import { jobStream } from "../../../src/events/pipeline/job.ts";
+import type { WorkerDeps } from "../../../src/workers/core/deps.ts";
 import { advancePipeline } from "../../../src/workers/pipeline/advance.ts";
 import { cancelSuperfluous } from "../../../src/workers/pipeline/auto-cancel.ts";
+import { cancelFailedWorker, failedJobs } from "../../../src/workers/pipeline/cancel-failed.ts";
 import { cancelPipeline } from "../../../src/workers/pipeline/lifecycle.ts";
 import { startTestApp } from "../../support/app.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -16,6 +19,7 @@ const search = await app.givenProject(anna, "search");
 const at = pipelinesOf(app, anna, search);
 const { token } = at;
 const { db, store } = app.deps;
+const workerDeps = app.deps as unknown as WorkerDeps;
 
 async function started(yaml: string) {
   await at.commit({ ".forge-ci.yaml": yaml }, "Change [skip ci]");
@@ -86,5 +90,49 @@ c: {stage: test, script: x}
     const { pipeline_uuid: newer } = await at.start();
     await cancelSuperfluous(app.deps, String(newer), cause);
     expect(await at.statuses(localId)).to.deep.equal({ a: "SUCCESS", b: "CANCELED", c: "PENDING" });
+  });
+});
+
+describe("a pipeline that a failed job ends", () => {
+  const workflow = "workflow: {auto_cancel: {on_job_failure: all}}";
+
+  let projects = 0;
+  /** Fails the first job, and does what follows. */
+  async function failed(yaml: string) {
+    projects += 1;
+    const project = await app.givenProject(anna, `failing${projects}`);
+    const ci = pipelinesOf(app, anna, project);
+    await ci.commit({ ".forge-ci.yaml": yaml }, "Add [skip ci]");
+    const { localId } = await ci.start();
+    await ci.run("RecordJobFailed");
+    const failures: Recorded[] = [];
+    for await (const event of store.readAll()) {
+      const isIts = event.type === "JobFailed" && event.data["projectId"] === project.id;
+      if (isIts) failures.push(event);
+    }
+    expect(failures).to.have.length(1);
+    for (const event of failures) {
+      for (const { data } of await failedJobs.react(event, workerDeps)) {
+        await cancelFailedWorker.runJob(data, workerDeps, new AbortController().signal);
+      }
+    }
+    await app.deps.visible(await app.head());
+    return { statuses: await ci.statuses(localId), pipeline: await ci.pipeline(localId) };
+  }
+
+  it("loses the jobs that go on, and is FAILED", async () => {
+    const { statuses, pipeline } = await failed(`${workflow}\na: {script: x}\nb: {script: x}`);
+    expect(statuses).to.deep.equal({ a: "FAILED", b: "CANCELED" });
+    expect(pipeline).to.include({ status: "FAILED" });
+  });
+
+  it("goes on where the job may fail or is tried again, and without the keyword", async () => {
+    const b = "b: {script: x}";
+    const allowed = await failed(`${workflow}\na: {script: x, allow_failure: true}\n${b}`);
+    expect(allowed.statuses).to.deep.equal({ a: "WARNING", b: "PENDING" });
+    const again = await failed(`${workflow}\na: {script: x, retry: 1}\n${b}`);
+    expect(again.statuses).to.deep.equal({ a: "CREATED", b: "PENDING" });
+    const { statuses } = await failed(`a: {script: x}\n${b}`);
+    expect(statuses).to.deep.equal({ a: "FAILED", b: "PENDING" });
   });
 });
