@@ -46,7 +46,8 @@ export async function included(
   paths: PathMatcher,
 ): Promise<boolean> {
   const lookup = (name: string) => variables.get(name);
-  const refs = (policy: OnlyPolicy) => policy.refs?.some((each) => fitsRef(each, facts));
+  const projectPath = lookup("CI_PROJECT_PATH");
+  const refs = (policy: OnlyPolicy) => policy.refs?.some((each) => fits(each, facts, projectPath));
   const texts = (policy: OnlyPolicy) => policy.variables?.some((each) => holds(each, lookup));
   const changes = async (policy: OnlyPolicy) =>
     policy.changes && (await paths.changed(expandGlobs(policy.changes, variables), null));
@@ -57,9 +58,14 @@ export async function included(
   return !(refs(except) || texts(except) || (await changes(except)));
 }
 
-function fitsRef(pattern: string, { ref, isTag, source }: RefFacts): boolean {
+/** `branches@owner/alias` is for one project, and for none of its forks. A pattern may hold an `@` itself. */
+function fits(pattern: string, facts: RefFacts, projectPath: string | undefined): boolean {
+  const [, bare = pattern, path] = /^(\/.*\/[ismU]*|(?!\/)[^@]*)@(.*)$/s.exec(pattern) ?? [];
+  return (path === undefined || path === projectPath) && fitsRef(bare, facts);
+}
+
+function fitsRef(bare: string, { ref, isTag, source }: RefFacts): boolean {
   const forMergeRequest = source === "MERGE_REQUEST_EVENT";
-  const [bare = ""] = pattern.split("@");
   if (bare === "branches") return !isTag && !forMergeRequest;
   if (bare === "tags") return isTag;
   if (bare === sourceNames[source]) return true;

@@ -264,6 +264,16 @@ job: {script: x, rules: [{if: $A == "outer" && $B == "file" && $C == "given"}]}
       expect(await isIn("only: {changes: [$PART/*]}", changes)).to.equal(true);
     });
 
+    it("may be for one project alone", async () => {
+      const given = { predefined: { CI_PROJECT_PATH: "anna/search" } };
+      expect(await isIn("only: [branches@anna/search]", given)).to.equal(true);
+      expect(await isIn("only: [branches@bob/search]", given)).to.equal(false);
+      expect(await isIn("only: [/^ma/@anna/search]", given)).to.equal(true);
+      expect(await isIn("only: [/^ma/@bob/search]", given)).to.equal(false);
+      expect(await isIn("except: [main@bob/search]", given)).to.equal(true);
+      expect(await isIn("only: ['/^a@b$/']", { ...given, ref: "a@b" })).to.equal(true);
+    });
+
     it("have all jobs where the rules of the workflow let it start for a merge request", async () => {
       const workflow = "workflow: {rules: [{if: $WANTED}]}\njob: {script: x}";
       const given = { source: "MERGE_REQUEST_EVENT", outer: { WANTED: "1" } } as const;
