@@ -75,6 +75,11 @@ export const duration = z
     return z.NEVER;
   });
 
+/** How long a delayed job waits. */
+export const StartIn = duration.pipe(
+  z.int().max(7 * 86_400, { error: "It must be a week at most." }),
+);
+
 const variableName = /^[A-Za-z_][A-Za-z0-9_]*$/;
 const variablesMax = 1_000;
 

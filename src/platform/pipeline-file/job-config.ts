@@ -21,6 +21,7 @@ const UploadWhen = z.enum(["on_success", "on_failure", "always"], {
   error: "It must be on_success, on_failure or always.",
 });
 const Paths = names(pathsMax);
+const endlessError = "It must be never or a duration such as 1h 30m.";
 
 const ImageFields = {
   name: name(1_024),
@@ -75,7 +76,15 @@ export const Services = oneOrMany(Service, 50);
 const reportKinds = [
   "junit",
   "dotenv",
+  "accessibility",
+  "api_fuzzing",
+  "browser_performance",
+  "cluster_image_scanning",
+  "coverage_fuzzing",
   "coverage_report",
+  "load_performance",
+  "repository_xray",
+  "requirements",
   "codequality",
   "sast",
   "dast",
@@ -120,11 +129,7 @@ export const Artifacts = z
     exclude: Paths.optional(),
     untracked: flag.default(false),
     when: UploadWhen.default("on_success"),
-    expire_in: z
-      .union([z.literal("never"), duration], {
-        error: "It must be never or a duration such as 1h 30m.",
-      })
-      .nullish(),
+    expire_in: z.union([z.literal("never"), duration], { error: endlessError }).nullish(),
     public: flag.default(true),
     access: z.enum(["all", "developer", "maintainer", "none"]).optional(),
     expose_as: text(100).optional(),
@@ -174,7 +179,7 @@ export const Environment = z.preprocess(
       url: text(2_048).nullish(),
       action: JobEnvironment.shape.action.default("start"),
       on_stop: name().nullish(),
-      auto_stop_in: duration.optional(),
+      auto_stop_in: z.union([z.literal("never"), duration], { error: endlessError }).optional(),
       deployment_tier: text(50).optional(),
       kubernetes: z.unknown().optional(),
     })
@@ -184,7 +189,7 @@ export const Environment = z.preprocess(
       action: given.action,
       onStop: given.on_stop ?? null,
       tier: given.deployment_tier ?? null,
-      autoStopInSeconds: given.auto_stop_in ?? null,
+      autoStopInSeconds: given.auto_stop_in === "never" ? null : (given.auto_stop_in ?? null),
     })),
 );
 

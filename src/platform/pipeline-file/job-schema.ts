@@ -1,7 +1,17 @@
 import { z } from "zod";
 
 import { JobWhen } from "../../events/pipeline/job-spec.ts";
-import { count, duration, flag, name, names, scalarText, script, variables } from "./field.ts";
+import {
+  count,
+  duration,
+  flag,
+  name,
+  names,
+  StartIn,
+  scalarText,
+  script,
+  variables,
+} from "./field.ts";
 import {
   AllowFailure,
   Artifacts,
@@ -20,12 +30,8 @@ import { OnlyPolicy } from "./only.ts";
 import { AutoCancel, Rules } from "./rules.ts";
 
 const timeoutSecondsMax = 30 * 86_400;
-const startInSecondsMax = 7 * 86_400;
 
 const Timeout = duration.pipe(count(1, timeoutSecondsMax));
-const StartIn = duration.pipe(
-  z.int().max(startInSecondsMax, { error: "It must be a week at most." }),
-);
 
 /** Keywords that `default` may hold, and that a job takes from there. */
 const shared = {

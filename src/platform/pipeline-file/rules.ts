@@ -2,7 +2,7 @@ import { z } from "zod";
 
 import { expandText, expandVariables, type Variables } from "./expand.ts";
 import { type Expression, ExpressionError, holds, parseExpression } from "./expression.ts";
-import { duration, flag, names, text, variables } from "./field.ts";
+import { flag, names, StartIn, text, variables } from "./field.ts";
 import { AllowFailure, Needs } from "./job-config.ts";
 import { globMatcher } from "./pattern.ts";
 
@@ -66,7 +66,7 @@ const Rule = z.strictObject({
       error: "It must be on_success, on_failure, always, manual, delayed or never.",
     })
     .optional(),
-  start_in: duration.optional(),
+  start_in: StartIn.optional(),
   allow_failure: AllowFailure.optional(),
   variables: variables.optional(),
   needs: Needs.optional(),

@@ -246,6 +246,17 @@ job: {script: x, rules: [{if: $A == "outer" && $B == "file" && $C == "given"}]}
     expect(await namesOf(file, given)).to.deep.equal(["job"]);
   });
 
+  it("has every kind of report, and environments that never stop by themselves", async () => {
+    const kinds = ["accessibility", "browser_performance", "load_performance", "requirements"];
+    const reports = kinds.map((kind) => `${kind}: ${kind}.json`).join(", ");
+    const environment = "{name: prod, auto_stop_in: never}";
+    const [job] = await jobs(
+      `job: {script: x, artifacts: {reports: {${reports}}}, environment: ${environment}}`,
+    );
+    expect(Object.keys(job?.artifacts?.reports ?? {})).to.deep.equal(kinds);
+    expect(job?.environment?.autoStopInSeconds).to.equal(null);
+  });
+
   describe("only and except", () => {
     const isIn = async (policy: string, given = {}) =>
       (await namesOf(`job: {script: x, ${policy}}`, given)).length === 1;

@@ -67,6 +67,11 @@ workflow:
       ["an unknown stage", "job: {stage: x, script: y}", "There is no stage x among"],
       ["a missing script", "job: {stage: test}", "neither script nor trigger"],
       ["a delayed job without a time", "job: {script: x, when: delayed}", "needs start_in"],
+      [
+        "a rule that waits for more than a week",
+        "job: {script: x, rules: [{when: delayed, start_in: 8 days}]}",
+        "a week at most",
+      ],
       ["rules with only", "job: {script: x, rules: [], only: [a]}", "together with only"],
       ["a bad name of a variable", "variables: {a-b: x}", "is no name of a variable"],
       ["a map for a variable", "variables: {A: {b: c}}", "variables.A"],
