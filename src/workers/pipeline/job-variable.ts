@@ -36,6 +36,7 @@ export async function plainVariables(run: JobRun): Promise<Plain> {
   const all = new Map<string, JobVariable>();
   for (const [key, value] of predefinedVariables(sources)) add(all, key, value);
   for (const [key, value] of ofThisJob(run)) add(all, key, value);
+  if (pipeline.name !== null) add(all, "CI_PIPELINE_NAME", pipeline.name, { raw: false });
   for (const { key, value, raw } of spec.variables) add(all, key, value, { raw });
   for (const [key, value] of await reportedVariables(deps, run.dependencies)) {
     add(all, key, value, { public: false });

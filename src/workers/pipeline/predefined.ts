@@ -60,6 +60,7 @@ export function predefinedVariables(sources: VariableSources): Map<string, strin
     CI_PROJECT_NAME: project.alias,
     CI_PROJECT_TITLE: project.title,
     CI_PROJECT_NAMESPACE: project.owner_alias,
+    CI_PROJECT_ROOT_NAMESPACE: project.owner_alias,
     CI_PROJECT_PATH: path,
     CI_PROJECT_PATH_SLUG: slugOf(path),
     CI_PROJECT_URL: `${publicUrl}/project/${path}`,

@@ -130,6 +130,7 @@ describe("variables of a project", () => {
 describe("what a job is given", () => {
   const file = ".forge-ci.yaml";
   const yaml = `
+workflow: {name: "Of $CI_COMMIT_BRANCH"}
 variables: {LEVEL: file, FILE_ONLY: "$LEVEL"}
 a:
   script: [one, two]
@@ -159,6 +160,7 @@ a:
       CI_COMMIT_BRANCH: "main",
       CI_PROJECT_ID: project.id,
       CI_PROJECT_PATH: `anna/${project.alias}`,
+      CI_PROJECT_ROOT_NAMESPACE: "anna",
       CI_PIPELINE_SOURCE: "api",
       CI_JOB_NAME: "a",
       CI_JOB_STAGE: "test",
@@ -180,6 +182,8 @@ a:
     }
     const flags = (key: string) => variables.find((each) => each.key === key);
     expect(flags("CI_COMMIT_MESSAGE")).to.include({ raw: true, public: true });
+    const name = { raw: false, value: "Of $CI_COMMIT_BRANCH" };
+    expect(flags("CI_PIPELINE_NAME")).to.include(name);
     expect(flags("HIDDEN")).to.include({ masked: true, public: false });
     expect(flags("FILE_ONLY")).to.include({ raw: false, value: "$LEVEL" });
   });
