@@ -1,11 +1,12 @@
-import { hash } from "node:crypto";
 import type { Recorded } from "./event.ts";
+import { sha256 } from "./sha256.ts";
 
 /**
  * JSON with one form for one value: members sorted by their names, no white space, numbers as
  * JavaScript writes them (RFC 8785).
  */
 export function canonicalJson(value: unknown): string {
+  if (typeof value === "string") return quoted(value);
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(",")}]`;
   if (value === null || typeof value !== "object") return JSON.stringify(value) ?? "null";
   const members = value as Readonly<Record<string, unknown>>;
@@ -14,10 +15,16 @@ export function canonicalJson(value: unknown): string {
     const member = members[name];
     if (member === undefined) continue;
     text += text === "{" ? start : `,${start}`;
-    text += typeof member === "string" ? JSON.stringify(member) : canonicalJson(member);
+    text += canonicalJson(member);
   }
   return `${text}}`;
 }
+
+/** ASCII without what JSON escapes. */
+const plain = /^[ !#-[\]-~]*$/;
+
+/** To look through a text takes less time than to have it looked through and copied. */
+const quoted = (text: string): string => (plain.test(text) ? `"${text}"` : JSON.stringify(text));
 
 /** Name of a member, and the same as it stands before its value. */
 type Member = readonly [name: string, start: string];
@@ -25,6 +32,8 @@ type Member = readonly [name: string, start: string];
 type Order = Readonly<{ names: readonly string[]; members: readonly Member[] }>;
 
 const orders = new Map<string, Order>();
+/** The last one that begins with a name, as most objects that begin with it are alike. */
+const recent = new Map<string, Order>();
 /** Events have some hundreds of different sets of names; those within texts of users may be any. */
 const ordersMax = 2_000;
 const orderNamesMax = 40;
@@ -34,19 +43,26 @@ const orderLengthMax = 2_000;
 /** Sorting the names and writing them takes longer than all else, and they are the same in event after event. */
 function sortedMembers(members: Readonly<Record<string, unknown>>): readonly Member[] {
   const names = Object.keys(members);
+  const [first = ""] = names;
+  const last = recent.get(first);
+  if (isOf(last, names)) return last.members;
   if (names.length > orderNamesMax) return ordered(names);
   const joined = names.join();
   if (joined.length > orderLengthMax) return ordered(names);
   const known = orders.get(joined);
-  // Names that hold commas may look like others.
-  if (known !== undefined && names.every((name, index) => name === known.names[index])) {
-    return known.members;
+  const order = isOf(known, names) ? known : { names, members: ordered(names) };
+  if (orders.size >= ordersMax) {
+    orders.clear();
+    recent.clear();
   }
-  if (orders.size >= ordersMax) orders.clear();
-  const order = { names, members: ordered(names) };
   orders.set(joined, order);
+  recent.set(first, order);
   return order.members;
 }
+
+/** Whether it is of these names: joined, those that hold commas may look like others. */
+const isOf = (order: Order | undefined, names: readonly string[]): order is Order =>
+  order?.names.length === names.length && names.every((name, index) => name === order.names[index]);
 
 const ordered = (names: readonly string[]): readonly Member[] =>
   [...names].sort().map((name) => [name, `${JSON.stringify(name)}:`]);
@@ -60,7 +76,7 @@ export function eventDigest(event: Recorded): Buffer {
   if (known !== undefined) return known;
   const { id, stream, revision, type, data, metadata } = event;
   const fields = { data, id, metadata, revision: String(revision), stream, type };
-  const digest = hash("sha256", canonicalJson(fields), "buffer");
+  const digest = sha256(canonicalJson(fields));
   digests.set(event, digest);
   return digest;
 }
@@ -73,5 +89,5 @@ export const chainStart: Buffer = Buffer.alloc(32);
 
 /** SHA-256 of the chain so far and the next event's digest: any change before shows in all after. */
 export function chainNext(chain: Buffer, digest: Buffer): Buffer {
-  return hash("sha256", Buffer.concat([chain, digest]), "buffer");
+  return sha256(Buffer.concat([chain, digest]));
 }
