@@ -4,6 +4,13 @@ import { slices } from "../../src/events/all.ts";
 import type { AnyEvent, Recorded } from "../../src/events/core/event.ts";
 import { allProjections } from "../../src/projections/all.ts";
 import { beforeEverything, readCheckpoints } from "../../src/projections/core/checkpoint.ts";
+import {
+  createIndexes,
+  createTables,
+  firstCheckpoint,
+  liveSchema,
+  uninstall,
+} from "../../src/projections/core/install.ts";
 import { type Projection, project } from "../../src/projections/core/projection.ts";
 import { testDatabase } from "../support/database.ts";
 import { history } from "../support/history.ts";
@@ -36,7 +43,7 @@ describe("all projections", () => {
   });
 
   for (const projection of allProjections) {
-    it(`give the same rows of ${projection.name} live, replayed on top and from empty`, async () => {
+    it(`give the same rows of ${projection.name} live, replayed on top, from empty and as a rebuild does`, async () => {
       await reset(db, projection);
       const seen: Recorded[] = [];
       let shown: readonly Recorded[] = [];
@@ -73,6 +80,16 @@ async function expectSameRows(projection: Projection, events: readonly Recorded[
   await reset(db, projection);
   await project(db, projection, events, context);
   expect(await rowsOf(db, projection), "from empty").to.deep.equal(live);
+
+  await uninstall(db, projection);
+  await db.transaction((tx) => createTables(tx, liveSchema, projection));
+  await db("projection_checkpoint").insert(firstCheckpoint(projection, "behind"));
+  const half = events.length >> 1;
+  for (const page of [events.slice(0, half), events.slice(half)]) {
+    await project(db, projection, page, { ...context, isBuild: true });
+  }
+  await db.transaction((tx) => createIndexes(tx, liveSchema, projection));
+  expect(await rowsOf(db, projection), "as a rebuild does").to.deep.equal(live);
 
   if (projection.statements === undefined) return;
   await reset(db, projection);

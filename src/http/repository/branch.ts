@@ -3,7 +3,7 @@ import { z } from "zod";
 import { branchPrefix } from "../../events/repository/repository.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import type { ProjectRow } from "../../projections/project/project.ts";
-import type { GitRefRow } from "../../projections/repository/git-ref.ts";
+import type { GitRefRow } from "../../projections/repository/ref-rows.ts";
 import { type RefView, refView } from "../../projections/repository/ref-view.ts";
 import type { Deps } from "../core/deps.ts";
 import { envelope, envelopeOf, pageQuery, pageRequest } from "../core/paging.ts";

@@ -2,7 +2,8 @@ import type { Knex } from "knex";
 import { changeRefs, type RefOrder, type RefsChanged } from "../../git/ref-change.ts";
 import { BranchName } from "../../platform/git/name.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import { findRef, type GitRefRow } from "../../projections/repository/git-ref.ts";
+import { findRef } from "../../projections/repository/git-ref.ts";
+import type { GitRefRow } from "../../projections/repository/ref-rows.ts";
 import type { Deps } from "../core/deps.ts";
 import type { RequestFor } from "../core/request.ts";
 

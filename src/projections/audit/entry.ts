@@ -11,7 +11,7 @@ import { allOf } from "../../platform/postgres/pipelined.ts";
 import { storableText } from "../../platform/storable-text.ts";
 import { everyType } from "../core/every-type.ts";
 import { type ColumnTypes, columnOf, insertColumns, merging } from "../core/insert-columns.ts";
-import type { Projection, Tx } from "../core/projection.ts";
+import type { Projection, ProjectionContext, Tx } from "../core/projection.ts";
 import { placeNamedBy, subjectId } from "./subject.ts";
 
 /** One row an event: enough to search by; the content is read from the log. */
@@ -47,7 +47,7 @@ export const auditEntryProjection: Projection = {
   tables: ["audit_entry", "audit_day", "audit_name"],
   async create(tx) {
     await tx.schema.createTable("audit_entry", (table) => {
-      table.bigInteger("position").primary();
+      table.bigInteger("position").notNullable();
       for (const column of ["event_id", "stream"]) table.text(column).notNullable();
       table.bigInteger("revision").notNullable();
       for (const column of ["type", "subject_id"]) table.text(column).notNullable();
@@ -76,6 +76,7 @@ export const auditEntryProjection: Projection = {
   },
   async index(tx) {
     await tx.schema.alterTable("audit_entry", (table) => {
+      table.primary(["position"]);
       table.index(["place_id", "position"]);
       table.index(["place_id", "type", "position"]);
       table.index(["type", "position"]);
@@ -86,7 +87,7 @@ export const auditEntryProjection: Projection = {
     });
   },
   types: everyType,
-  apply: (tx, event) => applyAll(tx, [event]),
+  apply: (tx, event, context) => applyAll(tx, [event], context),
   applyAll,
   statements: async (db, events) => {
     const places = new Map<string, string>();
@@ -121,12 +122,17 @@ const columns: ColumnTypes<AuditEntryRow> = {
 };
 const merged = merging(columns, ["position"]);
 
-async function applyAll(tx: Tx, events: readonly Recorded[]): Promise<void> {
+async function applyAll(
+  tx: Tx,
+  events: readonly Recorded[],
+  { isBuild }: ProjectionContext,
+): Promise<void> {
   const places = await placesOfStreams(tx, events);
   const rows = events.map((event) => rowOf(event, places));
   const days = notedDays(rows);
+  const onConflict = isBuild ? undefined : merged;
   await allOf([
-    insertColumns(tx, { table: "audit_entry", types: columns, rows, onConflict: merged }),
+    insertColumns(tx, { table: "audit_entry", types: columns, rows, onConflict }),
     tx.raw(days.text, days.values),
     ...events.flatMap((event) => nameStatement(tx, event) ?? []),
   ]);

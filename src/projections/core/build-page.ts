@@ -31,6 +31,7 @@ export async function* takenPages(
   given: AsyncIterable<readonly Recorded[]>,
 ): AsyncGenerator<readonly Recorded[]> {
   const builders = new Limiter(buildersMax, buildersMax);
+  const context = { ...deps.context, isBuild: true };
   const lanes = new Map<Projection, Promise<void>>();
   const open: Promise<readonly Recorded[]>[] = [];
   const take = (projection: Projection, page: readonly Recorded[]): Promise<void> | undefined => {
@@ -40,7 +41,7 @@ export async function* takenPages(
     const run = () =>
       builders.run(async () => {
         await prepare(projection);
-        await project(next, projection, events, deps.context);
+        await project(next, projection, events, context);
       });
     const taken = before === undefined ? run() : before.then(run);
     lanes.set(projection, taken);

@@ -31,10 +31,11 @@ export function insertStatement<Row extends object>(
   { table, types, rows, onConflict }: Insert<Row>,
 ): Knex.Raw {
   const columns = Object.keys(types) as (keyof Row & string)[];
-  const arrays = columns.map((column) => `?::${types[column]}[]`).join(", ");
+  // In the list of what is selected: from a function in FROM, PostgreSQL would store and read again what each array holds.
+  const arrays = columns.map((column) => `unnest(?::${types[column]}[])`).join(", ");
   const conflict = onConflict === undefined ? "" : ` on conflict ${onConflict}`;
   return db.raw(
-    `insert into ?? (${columns.map(() => "??").join(", ")}) select * from unnest(${arrays})${conflict}`,
+    `insert into ?? (${columns.map(() => "??").join(", ")}) select ${arrays}${conflict}`,
     [table, ...columns, ...columns.map((column) => columnOf(types[column], rows, column))],
   );
 }

@@ -21,6 +21,8 @@ export type Tx = Knex.Transaction;
 export type ProjectionContext = Readonly<{
   /** Personal data in clear, or null once its subject was forgotten. */
   open: (sealed: Sealed) => Promise<string | null>;
+  /** Set where tables are built from the first event on: they hold nothing of the events yet, and `index` comes after. */
+  isBuild?: boolean;
 }>;
 
 export type Projection = Readonly<{
@@ -32,7 +34,7 @@ export type Projection = Readonly<{
   tables: readonly string[];
   /** Makes the tables and their indexes; names are unqualified, the search path decides where. */
   create: (tx: Tx) => Promise<void>;
-  /** Makes indexes that no handler reads by: a rebuild makes them after the rows, which takes less time. */
+  /** Makes indexes that no handler needs in a build: a rebuild makes them after the rows, which takes less time. */
   index?: (tx: Tx) => Promise<void>;
   /** Types of events it handles; others move only its checkpoint. */
   types: ReadonlySet<string>;
@@ -147,6 +149,7 @@ function storableEvent(recorded: Recorded): Recorded {
 
 function storableContext(context: ProjectionContext): ProjectionContext {
   return {
+    ...context,
     async open(sealed) {
       const text = await context.open(sealed);
       return text === null ? null : storableText(text);

@@ -2,7 +2,7 @@ import type { Knex } from "knex";
 
 import type { Recorded } from "../../events/core/event.ts";
 import type { RepositoryEvent } from "../../events/repository/repository.ts";
-import type { GitRefChangeRow } from "./git-ref.ts";
+import type { GitRefChangeRow } from "./ref-rows.ts";
 
 type Moment = Pick<Recorded<RepositoryEvent>, "revision" | "metadata">;
 

@@ -1,7 +1,8 @@
 import type { Knex } from "knex";
 
 import { Answers } from "../../platform/git/answers.ts";
-import { branchesAt, findRef, type GitRefRow, type GitRepositoryRow, listRefs } from "./git-ref.ts";
+import { branchesAt, findRef, listRefs } from "./git-ref.ts";
+import type { GitRefRow, GitRepositoryRow } from "./ref-rows.ts";
 
 type Kind = GitRefRow["kind"];
 type Page = Readonly<{ size: number; offset: number }>;
