@@ -21,7 +21,7 @@ await withService(async ({ service, authorization }) => {
     const tables = ["log_tree_head", "log_tree_leaf", "log_tree_node"];
     for (const table of tables) await db.raw("truncate read_model.??", [table]);
     const hash = "decode(repeat(md5(n::text), 2), 'hex')";
-    for (let level = 0; 2 ** level <= events; level += 1) {
+    for (let level = 1; 2 ** level <= events; level += 1) {
       await db.raw(
         `insert into read_model.log_tree_node
          select ?, n, ${hash} from generate_series(0, ?::bigint - 1) as n`,
@@ -30,10 +30,12 @@ await withService(async ({ service, authorization }) => {
     }
     await db.raw(
       `insert into read_model.log_tree_leaf
-       select n, n * 3 from generate_series(0, ?::bigint - 1) as n`,
+       select n, n * 3, ${hash} from generate_series(0, ?::bigint - 1) as n`,
       [events],
     );
-    await db.raw("insert into read_model.log_tree_head values (true, ?, ?)", [events, events * 3]);
+    // Nothing is added to it.
+    const head = [events, events * 3];
+    await db.raw("insert into read_model.log_tree_head values (true, ?, ?, '')", head);
     for (const table of tables) await db.raw("vacuum analyze read_model.??", [table]);
   });
   const ask = async (path: string): Promise<void> => {

@@ -311,6 +311,7 @@ describe("a backup", function () {
       ["app_user", "id", "alias", "email", "created_at"],
       ["project", "id", "alias", "owner_id", "title"],
       ["git_ref", "project_id", "ref", "object_id"],
+      ["log_tree_leaf", "index", "hash"],
       ["log_tree_node", "level", "index", "hash"],
       ["log_chain_head", "events", "chain"],
     ] as const) {

@@ -243,6 +243,7 @@ describe("a log that moves to other stores", function () {
       ["project", "id", "alias", "owner_id"],
       ["issue", "id", "local_id", "title", "description"],
       ["audit_entry", "event_id", "stream", "revision", "type", "actor_alias", "digest"],
+      ["log_tree_leaf", "index", "hash"],
       ["log_tree_node", "level", "index", "hash"],
     ] as const) {
       const own = await rows(app.deps.db, table, columns);

@@ -8,6 +8,7 @@ import { insertColumns } from "../core/insert-columns.ts";
 import type { Projection, Tx } from "../core/projection.ts";
 import {
   GrowingTree,
+  hashBytes,
   leafHash,
   type NodeHash,
   type NodeId,
@@ -16,42 +17,53 @@ import {
   rangeOf,
 } from "./merkle.ts";
 
-type LeafRow = Readonly<{ index: bigint; position: bigint }>;
+type LeafRow = Readonly<{ index: bigint; position: bigint; hash: Buffer }>;
+/** Of a level above the leaves. */
 type NodeRow = Readonly<{ level: number; index: bigint; hash: Buffer }>;
-type HeadRow = Readonly<{ only: true; size: bigint; position: bigint }>;
+type HeadRow = Readonly<{
+  only: true;
+  size: bigint;
+  position: bigint;
+  /** Hashes of the complete subtrees that the tree is made of, the widest first: what the next leaf is added to. */
+  edge: Buffer;
+}>;
 
-const leafColumns = { index: "bigint", position: "bigint" } as const;
+const leafColumns = { index: "bigint", position: "bigint", hash: "bytea" } as const;
 const nodeColumns = { level: "smallint", index: "bigint", hash: "bytea" } as const;
 
 /**
  * The Merkle tree over the log (RFC 9162): a leaf an event, in the order of the log, and every complete
- * subtree. An event adds its leaf and the subtrees it completes, two rows on average.
+ * subtree. An event adds its leaf and the subtrees it completes, one row each and two on average.
  */
 export const logTreeProjection: Projection = {
   name: "log_tree",
-  version: 1,
+  version: 2,
   tables: ["log_tree_head", "log_tree_leaf", "log_tree_node"],
   async create(tx) {
     await tx.schema.createTable("log_tree_head", (table) => {
       table.boolean("only").primary().defaultTo(true).checkIn(["true"]);
       table.bigInteger("size").notNullable();
       table.bigInteger("position").notNullable();
+      table.binary("edge").notNullable();
     });
     await tx.schema.createTable("log_tree_leaf", (table) => {
       table.bigInteger("index").notNullable();
       table.bigInteger("position").notNullable();
+      table.binary("hash").notNullable();
     });
     await tx.schema.createTable("log_tree_node", (table) => {
       table.smallint("level").notNullable();
       table.bigInteger("index").notNullable();
       table.binary("hash").notNullable();
-      table.primary(["level", "index"]);
     });
   },
   async index(tx) {
     await tx.schema.alterTable("log_tree_leaf", (table) => {
       table.primary(["index"]);
       table.unique(["position"]);
+    });
+    await tx.schema.alterTable("log_tree_node", (table) => {
+      table.primary(["level", "index"]);
     });
   },
   feed: "gathered",
@@ -64,19 +76,21 @@ export const logTreeProjection: Projection = {
 export const leafOf = (event: Recorded): Buffer => leafHash(eventDigest(event));
 
 async function applyAll(tx: Tx, events: readonly Recorded[]): Promise<void> {
-  const head = await tx<HeadRow>("log_tree_head").first("size", "position");
+  const head = await tx<HeadRow>("log_tree_head").first("size", "position", "edge");
   // Replayed on top of itself the tree stays as it is.
   const fresh = events.filter(({ position }) => position > (head?.position ?? -1n));
   const last = fresh.at(-1);
   if (last === undefined) return;
-  const tree = await treeOf(tx, head?.size ?? 0n);
+  const tree = head === undefined ? new GrowingTree() : treeAt(head);
   const leaves: LeafRow[] = [];
   const nodes: NodeRow[] = [];
   for (const event of fresh) {
-    leaves.push({ index: tree.size, position: event.position });
-    nodes.push(...tree.add(leafOf(event)));
+    const hash = leafOf(event);
+    leaves.push({ index: tree.size, position: event.position, hash });
+    nodes.push(...tree.add(hash).slice(1));
   }
-  const moved = { only: true, size: tree.size, position: last.position } as const;
+  const edge = Buffer.concat(tree.edge());
+  const moved = { only: true, size: tree.size, position: last.position, edge } as const;
   await allOf([
     insertColumns(tx, { table: "log_tree_leaf", types: leafColumns, rows: leaves }),
     insertColumns(tx, { table: "log_tree_node", types: nodeColumns, rows: nodes }),
@@ -84,12 +98,12 @@ async function applyAll(tx: Tx, events: readonly Recorded[]): Promise<void> {
   ]);
 }
 
-async function treeOf(db: Knex, size: bigint): Promise<GrowingTree> {
-  const edge: Buffer[] = [];
-  const range = rangeOf(0n, size);
-  const hashOf = await hashesOf(db, range);
-  for (const node of range) edge[node.level] = hashOf(node);
-  return new GrowingTree(size, edge);
+function treeAt({ size, edge }: Pick<HeadRow, "size" | "edge">): GrowingTree {
+  const byLevel: Buffer[] = [];
+  for (const [place, { level }] of rangeOf(0n, size).entries()) {
+    byLevel[level] = edge.subarray(place * hashBytes, (place + 1) * hashBytes);
+  }
+  return new GrowingTree(size, byLevel);
 }
 
 /** How many events the tree is over. */
@@ -123,11 +137,18 @@ export async function rootAt(db: Knex, size: bigint): Promise<Buffer> {
 
 /** The text of the statement is the same for any number of nodes, and each is found by the primary key. */
 async function hashesOf(db: Knex, nodes: readonly NodeId[]): Promise<NodeHash> {
+  const leaves = nodes.filter(({ level }) => level === 0);
+  const others = nodes.filter(({ level }) => level > 0);
   const { rows } = await db.raw<{ rows: NodeRow[] }>(
     `select node.level, node.index, node.hash
      from unnest(?::smallint[], ?::bigint[]) as wanted (level, index)
-     join log_tree_node as node using (level, index)`,
-    [nodes.map(({ level }) => level), nodes.map(({ index }) => String(index))],
+     join log_tree_node as node using (level, index)
+     union all select 0, index, hash from log_tree_leaf where index = any(?::bigint[])`,
+    [
+      others.map(({ level }) => level),
+      others.map(({ index }) => String(index)),
+      leaves.map(({ index }) => String(index)),
+    ],
   );
   const known = new Map(rows.map(({ level, index, hash }) => [`${level} ${index}`, hash]));
   return ({ level, index }) => {

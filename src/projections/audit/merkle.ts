@@ -1,21 +1,21 @@
-import { hash } from "node:crypto";
+import { sha256 } from "../../events/core/sha256.ts";
 
 /** A complete subtree: the `index`th of its height, over 2^level leaves. */
 export type NodeId = Readonly<{ level: number; index: bigint }>;
 export type NodeHash = (node: NodeId) => Buffer;
 
+export const hashBytes = 32;
 const ofLeaf = Buffer.of(0);
 const ofNode = Buffer.of(1);
 
 /** RFC 9162, 2.1.1: leaves and nodes are hashed apart, so that no node passes for a leaf. */
-export const leafHash = (data: Buffer): Buffer =>
-  hash("sha256", Buffer.concat([ofLeaf, data]), "buffer");
+export const leafHash = (data: Buffer): Buffer => sha256(Buffer.concat([ofLeaf, data]));
 
 export const nodeHash = (left: Buffer, right: Buffer): Buffer =>
-  hash("sha256", Buffer.concat([ofNode, left, right]), "buffer");
+  sha256(Buffer.concat([ofNode, left, right]));
 
 /** Root of a tree without leaves. */
-export const emptyRoot: Buffer = hash("sha256", "", "buffer");
+export const emptyRoot: Buffer = sha256("");
 
 /** The hash of some leaves, by the complete subtrees it is made of, widest first. */
 export type Range = readonly NodeId[];
@@ -148,7 +148,12 @@ export class GrowingTree {
   }
 
   root(): Buffer {
-    const edge = this.#edge.filter((hash) => hash !== undefined);
-    return edge.length === 0 ? emptyRoot : edge.reduce((right, left) => nodeHash(left, right));
+    const edge = this.edge();
+    return edge.length === 0 ? emptyRoot : edge.reduceRight((right, left) => nodeHash(left, right));
+  }
+
+  /** The complete subtrees that it is made of, the widest first. */
+  edge(): readonly Buffer[] {
+    return this.#edge.filter((hash) => hash !== undefined).reverse();
   }
 }
