@@ -79,6 +79,11 @@ export const projectProjection = defineRowProjection({
       table.text("mirror_url");
       table.timestamp("created_at").notNullable();
       table.timestamp("deleted_at");
+    });
+    await publicTotal.create(tx);
+  },
+  async index(tx) {
+    await tx.schema.alterTable("project", (table) => {
       table.index(["alias_normalised", "owner_id"]);
       table.index(["owner_id", "created_at", "id"]);
       table.index(["forked_from_id", "created_at", "id"]);
@@ -93,7 +98,6 @@ export const projectProjection = defineRowProjection({
     await tx.raw(
       "create index project_title on project using gin (title gin_trgm_ops) with (fastupdate = off)",
     );
-    await publicTotal.create(tx);
   },
   events: { ...projectEvents, ...mirrorEvents },
   handlers: {

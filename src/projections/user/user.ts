@@ -42,7 +42,7 @@ export const userProjection = defineRowProjection({
     await tx.schema.createTable("app_user", (table) => {
       table.uuid("id").primary();
       table.text("alias").notNullable();
-      table.text("alias_normalised").notNullable().index();
+      table.text("alias_normalised").notNullable();
       for (const column of ["email", "name", "surname", "avatar", "cover", "password_hash"]) {
         table.text(column);
       }
@@ -52,6 +52,12 @@ export const userProjection = defineRowProjection({
       table.timestamp("banned_at");
       table.timestamp("forgotten_at");
       table.timestamp("created_at").notNullable();
+    });
+    await peopleTotal.create(tx);
+  },
+  async index(tx) {
+    await tx.schema.alterTable("app_user", (table) => {
+      table.index(["alias_normalised"]);
       // Lists are paged in this order; the id makes it total.
       table.index(["created_at", "id"]);
     });
@@ -63,7 +69,6 @@ export const userProjection = defineRowProjection({
         [name, column],
       );
     }
-    await peopleTotal.create(tx);
   },
   events: userEvents,
   sealed: sealedIn,
