@@ -6,9 +6,12 @@ import { Limiter } from "../../platform/limiter.ts";
 import { readAfter } from "./feed.ts";
 import { type Projection, type ProjectionContext, project } from "./projection.ts";
 
-const pageEventsMax = 1_000;
+/** Each read model takes a page in a transaction, of which the statements and round trips are the same for any number of events. */
+const pageEventsMax = 4_000;
+/** Characters in the data of a page: an event may have 1 MiB of them, and some pages are in memory at one time. */
+const pageTextMax = 8 * 1024 ** 2;
 /** Pages that some read models have taken and others have not. */
-const pagesAheadMax = 3;
+const pagesAheadMax = 2;
 /** Read models are built side by side on so many connections. */
 export const buildersMax = 4;
 
@@ -90,10 +93,20 @@ export async function* pages(
 
 async function readPage(events: AsyncIterator<Recorded>): Promise<readonly Recorded[]> {
   const page: Recorded[] = [];
-  while (page.length < pageEventsMax) {
+  let length = 0;
+  while (page.length < pageEventsMax && length < pageTextMax) {
     const { done, value } = await events.next();
     if (done === true) break;
     page.push(value);
+    length += textLength(value.data);
   }
   return page;
+}
+
+function textLength(value: unknown): number {
+  if (typeof value === "string") return value.length;
+  if (value === null || typeof value !== "object") return 0;
+  let length = 0;
+  for (const part of Object.values(value)) length += textLength(part);
+  return length;
 }

@@ -2,7 +2,9 @@ import { expect } from "chai";
 import type { Knex } from "knex";
 
 import type { Recorded } from "../../../src/events/core/event.ts";
-import { takenPages } from "../../../src/projections/core/build-page.ts";
+import type { EventStore } from "../../../src/platform/event-store/event-store.ts";
+import { pages as pagesOf, takenPages } from "../../../src/projections/core/build-page.ts";
+import { beforeEverything } from "../../../src/projections/core/checkpoint.ts";
 import { parcelsInto } from "../../support/parcel.ts";
 import { context } from "../../support/projection.ts";
 
@@ -36,4 +38,16 @@ describe("pages of the log that read models take", () => {
     expect(calls).to.have.length(8);
     expect(calls.indexOf("1 ends")).to.be.lessThan(calls.indexOf("4 begins"));
   }).timeout(10_000);
+
+  it("end where their texts are long together", async () => {
+    const long = { ...event, data: { parts: [{ text: "x".repeat(1024 ** 2) }] } };
+    const store = {
+      async *readAll() {
+        for (let n = 0; n < 10; n += 1) yield long;
+      },
+    } as unknown as EventStore;
+    const sizes: number[] = [];
+    for await (const page of pagesOf(store, beforeEverything)) sizes.push(page.length);
+    expect(sizes).to.deep.equal([8, 2]);
+  });
 });

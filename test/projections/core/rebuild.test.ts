@@ -47,7 +47,7 @@ describe("rebuilding read models", () => {
   let last: bigint;
 
   before(async () => {
-    for (let n = 0; n < 1_100; n += 100) {
+    for (let n = 0; n < 4_100; n += 100) {
       await append(store, `parcel-${n}`, ...Array.from({ length: 100 }, () => sent("Anna")));
     }
     stop = start();
