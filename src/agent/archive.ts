@@ -13,15 +13,14 @@ import {
   writeFileSync,
 } from "node:fs";
 import { lstat, mkdir, open, rm, symlink } from "node:fs/promises";
-import path from "node:path";
 import type { Readable, Writable } from "node:stream";
-import { text } from "node:stream/consumers";
+import { buffer } from "node:stream/consumers";
 import { pipeline } from "node:stream/promises";
 import { crc32, deflateRawSync, inflateRawSync } from "node:zlib";
 import type { Entry, ZipFile } from "yauzl";
 
 import { breather } from "../platform/breather.ts";
-import { type FoundFile, makeParents } from "./file-tree.ts";
+import { below, type FoundFile, makeParents } from "./file-tree.ts";
 import { ZipWriter } from "./zip-writer.ts";
 
 const typeMask = 0o170000;
@@ -33,12 +32,13 @@ const permissions = 0o777;
 const unpackedBytesMax = 64 * 1024 ** 3;
 const entriesMax = 500_000;
 const linkBytesMax = 4_096;
+const slash = 0x2f;
 
 /** Files up to this size are handled in memory, by calls that block: most files of an archive are small. */
 const smallBytesMax = 64 * 1024;
 
 /**
- * Writes a ZIP archive of files below a directory; links are kept as links.
+ * Writes a ZIP archive of files below a directory; links are kept as links, and names as they are.
  *
  * @throws Error for files that no agent would unpack: one without content, of petabytes, takes no room on the disk
  */
@@ -54,17 +54,17 @@ export async function writeZip(
     let left = unpackedBytesMax;
     for (const { path: relative, kind } of files) {
       await breathe();
-      if (relative.includes("\\"))
-        throw new Error(`${relative}: a backslash is no part of a name.`);
-      const file = path.join(root, relative);
+      const file = below(root, relative);
       if (kind === "file") {
         left -= await addFile(archive, relative, { file, left });
         continue;
       }
       const { mode, mtime } = lstatSync(file);
-      if (kind === "directory") await archive.add(`${relative}/`, { mode, mtime }, Buffer.alloc(0));
-      else {
-        const link = Buffer.from(readlinkSync(file));
+      if (kind === "directory") {
+        const name = Buffer.concat([relative, Buffer.from("/")]);
+        await archive.add(name, { mode, mtime }, Buffer.alloc(0));
+      } else {
+        const link = readlinkSync(file, { encoding: "buffer" });
         await archive.add(relative, { mode: linkType | permissions, mtime }, link);
       }
     }
@@ -74,14 +74,14 @@ export async function writeZip(
   }
 }
 
-type Adding = Readonly<{ file: string; left: number }>;
+type Adding = Readonly<{ file: Buffer; left: number }>;
 
 /**
  * Adds a file, not what a link leads to.
  *
  * @returns its bytes
  */
-async function addFile(archive: ZipWriter, name: string, { file, left }: Adding): Promise<number> {
+async function addFile(archive: ZipWriter, name: Buffer, { file, left }: Adding): Promise<number> {
   const descriptor = openSync(file, readFlags);
   // Its stream closes a file also when the archive fails; closed twice, it could be another one by then.
   let content: Readable | undefined;
@@ -118,7 +118,7 @@ export async function unpackZip(file: string, root: string): Promise<number> {
   try {
     for await (const entry of archive.eachEntry()) {
       await breathe();
-      const target = await makeParents(root, entry.fileName.replace(/\/$/, ""), parents);
+      const target = await makeParents(root, entry.fileNameRaw, parents);
       if (isSmall(entry)) {
         const { fileDataStart } = await localHeaderOf(archive, entry);
         unpackSmall(entry, target, contentOf(descriptor, entry, fileDataStart));
@@ -133,8 +133,13 @@ export async function unpackZip(file: string, root: string): Promise<number> {
 
 async function openZip(file: string): Promise<ZipFile> {
   const { default: yauzl } = await import("yauzl");
-  return yauzl.openPromise(file, { autoClose: false, lazyEntries: true });
+  // The names are taken as bytes: makeParents checks them.
+  const options = { autoClose: false, lazyEntries: true, decodeStrings: false };
+  return yauzl.openPromise(file, options);
 }
+
+const nameOf = (entry: Entry): string => entry.fileNameRaw.toString();
+const isDirectory = ({ fileNameRaw }: Entry): boolean => fileNameRaw.at(-1) === slash;
 
 /** @throws Error */
 async function mustFit(file: string): Promise<void> {
@@ -159,7 +164,7 @@ const createFlags =
 
 /** A plain file, by one of the two methods that archives of artifacts have. */
 function isSmall(entry: Entry): boolean {
-  const isPlain = !entry.fileName.endsWith("/") && typeOf(entry) !== linkType;
+  const isPlain = !isDirectory(entry) && typeOf(entry) !== linkType;
   const bytes = Math.max(entry.compressedSize, entry.uncompressedSize);
   const isKnown = entry.compressionMethod === 0 || entry.compressionMethod === 8;
   return isPlain && isKnown && bytes <= smallBytesMax && !entry.isEncrypted();
@@ -174,20 +179,21 @@ function contentOf(descriptor: number, entry: Entry, start: number): Buffer {
   readSync(descriptor, packed, 0, packed.length, start);
   const content = entry.compressionMethod === 0 ? packed : inflated(packed, entry);
   if (content.length === entry.uncompressedSize && crc32(content) === entry.crc32) return content;
-  throw new Error(`${entry.fileName} is damaged.`);
+  throw new Error(`${nameOf(entry)} is damaged.`);
 }
 
-function inflated(packed: Buffer, { fileName, uncompressedSize: bytes }: Entry): Buffer {
+function inflated(packed: Buffer, entry: Entry): Buffer {
+  const bytes = entry.uncompressedSize;
   try {
     return inflateRawSync(packed, { maxOutputLength: Math.max(1, bytes) });
   } catch (error) {
     const isLarger = (error as NodeJS.ErrnoException).code === "ERR_BUFFER_TOO_LARGE";
     const how = isLarger ? `has too many bytes: the archive says ${bytes}` : "is damaged";
-    throw new Error(`${fileName} ${how}.`);
+    throw new Error(`${nameOf(entry)} ${how}.`);
   }
 }
 
-function unpackSmall(entry: Entry, target: string, content: Buffer): void {
+function unpackSmall(entry: Entry, target: Buffer, content: Buffer): void {
   // A directory stays, and the next line fails.
   rmSync(target, { force: true });
   const descriptor = openSync(target, createFlags, rightsOf(entry));
@@ -201,20 +207,20 @@ function unpackSmall(entry: Entry, target: string, content: Buffer): void {
 
 async function unpackEntry(
   entry: Entry,
-  target: string,
+  target: Buffer,
   content: () => Promise<Readable>,
 ): Promise<void> {
-  if (entry.fileName.endsWith("/")) {
+  if (isDirectory(entry)) {
     const known = await lstat(target).catch(() => undefined);
     if (known === undefined) await mkdir(target, { mode: 0o755 });
-    else if (!known.isDirectory()) throw new Error(`${entry.fileName} is no directory here.`);
+    else if (!known.isDirectory()) throw new Error(`${nameOf(entry)} is no directory here.`);
     return;
   }
   // A directory stays, and what follows fails.
   await rm(target, { force: true });
   if (typeOf(entry) === linkType) {
-    if (entry.uncompressedSize > linkBytesMax) throw new Error(`${entry.fileName} is too long.`);
-    await symlink(await text(await content()), target);
+    if (entry.uncompressedSize > linkBytesMax) throw new Error(`${nameOf(entry)} is too long.`);
+    await symlink(await buffer(await content()), target);
     return;
   }
   const handle = await open(target, createFlags, rightsOf(entry));
@@ -243,12 +249,12 @@ export async function writeGzip(
   try {
     let left = reportBytesMax;
     for (const { path: relative } of files) {
-      const content = await readPlain(path.join(root, relative), left);
+      const content = await readPlain(below(root, relative), left);
       left -= content.length;
       const end = Buffer.alloc(8);
       end.writeUInt32LE(crc32(content), 0);
       end.writeUInt32LE(content.length, 4);
-      const name = Buffer.from(`${relative}\0`);
+      const name = Buffer.concat([relative, Buffer.from("\0")]);
       await handle.write(Buffer.concat([gzipHeader, name, deflateRawSync(content), end]));
     }
   } finally {
@@ -256,7 +262,7 @@ export async function writeGzip(
   }
 }
 
-async function readPlain(file: string, bytesMax: number): Promise<Buffer> {
+async function readPlain(file: Buffer, bytesMax: number): Promise<Buffer> {
   const handle = await open(file, readFlags);
   try {
     const { size } = await handle.stat();

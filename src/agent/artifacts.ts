@@ -8,7 +8,7 @@ import type { ReadableStream as WebStream } from "node:stream/web";
 
 import { unpackZip, writeGzip, writeZip } from "./archive.ts";
 import { type Client, mustAnswer, persistently } from "./client.ts";
-import { findFiles } from "./file-tree.ts";
+import { below, findFiles } from "./file-tree.ts";
 import type { Job, JobArtifact } from "./job.ts";
 import type { LogFile } from "./log-file.ts";
 
@@ -24,7 +24,7 @@ export type Transfer = Readonly<{
   root: string;
   seenRoot: string;
   expand: (text: string) => string;
-  /** Files that git does not track; listed only when an artifact includes them. */
+  /** Files that git does not track, as Wanted has them; listed only when an artifact includes them. */
   untracked: () => Promise<ReadonlySet<string>>;
   signal: AbortSignal;
 }>;
@@ -58,7 +58,8 @@ export async function uploadArtifact(artifact: JobArtifact, transfer: Transfer):
     if (format === "zip") await writeZip(root, plain, target);
     else if (format === "gzip") await writeGzip(root, plain, target);
     else if (plain.length > 1) throw new Error("A raw artifact is one file.");
-    const file = format === "raw" ? path.join(root, plain[0]?.path ?? "") : target;
+    const [first] = plain;
+    const file = format === "raw" && first !== undefined ? below(root, first.path) : target;
     await send(artifact, { ...transfer, file, format });
   } finally {
     await rm(target, { force: true });
@@ -67,7 +68,15 @@ export async function uploadArtifact(artifact: JobArtifact, transfer: Transfer):
 
 async function send(
   artifact: JobArtifact,
-  { client, job, log, file, format, expand, signal }: Transfer & { file: string; format: string },
+  {
+    client,
+    job,
+    log,
+    file,
+    format,
+    expand,
+    signal,
+  }: Transfer & { file: string | Buffer; format: string },
 ): Promise<void> {
   const type = artifact.artifact_type || "archive";
   const query = new URLSearchParams({ artifact_type: type, artifact_format: format });
@@ -98,7 +107,11 @@ async function send(
 }
 
 /** RFC 7578: one part, named `file`. */
-async function* formOf(file: string, name: string, boundary: string): AsyncGenerator<Uint8Array> {
+async function* formOf(
+  file: string | Buffer,
+  name: string,
+  boundary: string,
+): AsyncGenerator<Uint8Array> {
   yield Buffer.from(
     `--${boundary}\r\nContent-Disposition: form-data; name="file"; filename="${name}"\r\n` +
       "Content-Type: application/octet-stream\r\n\r\n",

@@ -5,10 +5,14 @@ import path from "node:path";
 import { globMatcher } from "../platform/pipeline-file/pattern.ts";
 
 export type FoundFile = Readonly<{
-  /** Relative to the root, with slashes. */
-  path: string;
+  /** Relative to the root, with slashes. Names of files are bytes, which need not be UTF-8. */
+  path: Buffer;
   kind: "file" | "link" | "directory";
 }>;
+
+/** @returns where it is on this machine */
+export const below = (root: string, relative: Buffer): Buffer =>
+  Buffer.concat([Buffer.from(`${root}/`), relative]);
 
 /** More files are refused: such an archive cannot be used. */
 const entriesMax = 500_000;
@@ -17,7 +21,7 @@ export type Wanted = Readonly<{
   /** Globs or paths, relative to the root; a directory means all that is in it. */
   paths: readonly string[];
   exclude: readonly string[];
-  /** Further files by their exact paths. */
+  /** Further files by their exact paths, with a character for each byte (`latin1`). */
   also?: ReadonlySet<string>;
   /** Where the job sees the root: absolute paths below it are meant as relative ones. */
   seenRoot?: string;
@@ -39,30 +43,38 @@ export async function findFiles(
   const excluded = matchers(seenRoot, exclude, []);
   const files: FoundFile[] = [];
 
-  async function walk(directory: string, inherited: boolean): Promise<void> {
-    const entries = await readdir(path.join(root, directory), { withFileTypes: true });
-    entries.sort((a, b) => (a.name < b.name ? -1 : 1));
+  /** @param directory with a slash at its end, or empty */
+  async function walk(directory: Buffer, inherited: boolean): Promise<void> {
+    const options = { withFileTypes: true, encoding: "buffer" } as const;
+    const entries = await readdir(below(root, directory), options);
+    entries.sort((a, b) => Buffer.compare(a.name, b.name));
     for (const entry of entries) {
-      const at = directory === "" ? entry.name : `${directory}/${entry.name}`;
-      if (at === ".git") continue;
-      const isMeant = inherited || included.some((fits) => fits(at)) || also?.has(at) === true;
+      const at = Buffer.concat([directory, entry.name]);
+      const text = at.toString();
+      if (text === ".git") continue;
+      const isMeant =
+        inherited ||
+        included.some((fits) => fits(text)) ||
+        also?.has(at.toString("latin1")) === true;
       const kind = kindOf(entry);
-      if (isMeant && kind !== undefined && !excluded.some((fits) => fits(at))) {
+      if (isMeant && kind !== undefined && !excluded.some((fits) => fits(text))) {
         files.push({ path: at, kind });
       }
       if (files.length > entriesMax) throw new Error(`More than ${entriesMax} files were found.`);
-      if (kind === "directory") await walk(at, isMeant);
+      if (kind === "directory") await walk(Buffer.concat([at, slash]), isMeant);
     }
   }
 
   await walk(
-    "",
+    Buffer.alloc(0),
     included.some((fits) => fits(".")),
   );
   return { files, refused };
 }
 
-function kindOf(entry: Dirent): FoundFile["kind"] | undefined {
+const slash = Buffer.from("/");
+
+function kindOf(entry: Dirent<Buffer>): FoundFile["kind"] | undefined {
   if (entry.isFile()) return "file";
   if (entry.isSymbolicLink()) return "link";
   return entry.isDirectory() ? "directory" : undefined;
@@ -89,20 +101,23 @@ function matchers(root: string, globs: readonly string[], refused: string[]): re
  */
 export async function makeParents(
   root: string,
-  relative: string,
+  relative: Buffer,
   known: Set<string> = new Set(),
-): Promise<string> {
-  const parts = relative.split("/").filter((part) => part !== "" && part !== ".");
-  const isOutside = parts.includes("..") || path.isAbsolute(relative) || relative.includes("\0");
+): Promise<Buffer> {
+  // A character for each byte.
+  const text = relative.toString("latin1");
+  const parts = text.split("/").filter((part) => part !== "" && part !== ".");
+  const isOutside = parts.includes("..") || text.startsWith("/") || text.includes("\0");
   if (isOutside || parts.length === 0) throw new Error(`${relative} leads out of the project.`);
-  let at = root;
+  let at = Buffer.from(root).toString("latin1");
   for (const part of parts.slice(0, -1)) {
-    at = path.join(at, part);
+    at = `${at}/${part}`;
     if (known.has(at)) continue;
-    const entry: Stats | undefined = await lstat(at).catch(() => undefined);
-    if (entry === undefined) await mkdir(at, { mode: 0o755 });
+    const directory = Buffer.from(at, "latin1");
+    const entry: Stats | undefined = await lstat(directory).catch(() => undefined);
+    if (entry === undefined) await mkdir(directory, { mode: 0o755 });
     else if (!entry.isDirectory()) throw new Error(`${relative} leads through a link or a file.`);
     known.add(at);
   }
-  return path.join(at, parts.at(-1) ?? "");
+  return Buffer.from(`${at}/${parts.at(-1) ?? ""}`, "latin1");
 }

@@ -350,7 +350,11 @@ function transferOf(run: Run, signal: AbortSignal): Transfer {
   };
 }
 
-/** Runs git inside the sandbox: the job may have changed the configuration of its repository. */
+/**
+ * Runs git inside the sandbox: the job may have changed the configuration of its repository.
+ *
+ * @returns paths with a character for each byte
+ */
 async function untrackedOf(run: Run): Promise<ReadonlySet<string>> {
   if (run.executor.git === undefined) {
     run.log.warn(`The executor ${run.executor.name} finds no untracked files.`);
@@ -371,7 +375,7 @@ async function untrackedOf(run: Run): Promise<ReadonlySet<string>> {
   });
   // What the job put in the place of git has run.
   await mustBeInPlace(run);
-  return new Set(Buffer.concat(pieces).toString().split("\0").filter(Boolean));
+  return new Set(Buffer.concat(pieces).toString("latin1").split("\0").filter(Boolean));
 }
 
 const messageOf = (error: unknown): string =>

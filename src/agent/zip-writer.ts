@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import type { FileHandle } from "node:fs/promises";
 import { PassThrough, type Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
@@ -9,11 +10,12 @@ const uint32Max = 0xffff_ffff;
 const largeBytes = 0xf000_0000;
 const version = 45;
 const unix = 3;
-/** Names are UTF-8. */
-const flags = 0x0800;
+/** Says that a name is UTF-8. Others are stored without it as they are, as zip and gitlab-runner do. */
+const utf8Flag = 0x0800;
 const stored = 0;
 const deflated = 8;
 const directoryAttribute = 0x10;
+const slashByte = 0x2f;
 
 export type About = Readonly<{ mode: number; mtime: Date }>;
 
@@ -33,7 +35,7 @@ export class ZipWriter {
   }
 
   /** @param name with slashes, and one at the end of a directory's */
-  async add(name: string, about: About, content: Buffer): Promise<void> {
+  async add(name: Buffer, about: About, content: Buffer): Promise<void> {
     const packed = deflateRawSync(content);
     const isSmaller = packed.length < content.length;
     const body = isSmaller ? packed : content;
@@ -47,7 +49,7 @@ export class ZipWriter {
 
   /** @param bytesExpected of the content, as far as it is known */
   async addStream(
-    name: string,
+    name: Buffer,
     about: About,
     { content, bytesExpected }: Readonly<{ content: Readable; bytesExpected: number }>,
   ): Promise<void> {
@@ -111,18 +113,13 @@ function dosTime(mtime: Date): readonly [time: number, date: number] {
   return [time, ((year - 1980) << 9) | ((mtime.getMonth() + 1) << 5) | mtime.getDate()];
 }
 
-const nameOf = (name: string): Buffer => {
-  const bytes = Buffer.from(name);
-  if (bytes.length > uint16Max) throw new Error(`${name.slice(0, 100)}… is too long.`);
-  return bytes;
-};
-
 /** Fields that both headers of an entry have in this order, from the version to the length of the name. */
 function common(name: Buffer, { mtime }: About, entry: Content, isLarge: boolean): Buffer {
+  if (name.length > uint16Max) throw new Error(`${name.subarray(0, 100)}… is too long.`);
   const fields = Buffer.alloc(24);
   const [time, date] = dosTime(mtime);
   fields.writeUInt16LE(version, 0);
-  fields.writeUInt16LE(flags, 2);
+  fields.writeUInt16LE(isUtf8(name) ? utf8Flag : 0, 2);
   fields.writeUInt16LE(entry.method, 4);
   fields.writeUInt16LE(time, 6);
   fields.writeUInt16LE(date, 8);
@@ -139,22 +136,20 @@ function extraOf(numbers: readonly number[]): Buffer {
   return Buffer.concat([uint16(1), uint16(8 * numbers.length), ...numbers.map(uint64)]);
 }
 
-function localHeader(path: string, about: About, entry: Content, isLarge: boolean): Buffer {
-  const name = nameOf(path);
+function localHeader(name: Buffer, about: About, entry: Content, isLarge: boolean): Buffer {
   const extra = extraOf(isLarge ? [entry.bytes, entry.packed] : []);
   const fields = common(name, about, entry, isLarge);
   return Buffer.concat([uint32(0x04034b50), fields, uint16(extra.length), name, extra]);
 }
 
-function centralHeader(path: string, about: About, entry: Content, start: number): Buffer {
-  const name = nameOf(path);
+function centralHeader(name: Buffer, about: About, entry: Content, start: number): Buffer {
   const isLarge = Math.max(entry.bytes, entry.packed) > largeBytes;
   const isFar = start >= uint32Max;
   const extra = extraOf([
     ...(isLarge ? [entry.bytes, entry.packed] : []),
     ...(isFar ? [start] : []),
   ]);
-  const attributes = path.endsWith("/") ? directoryAttribute : 0;
+  const attributes = name.at(-1) === slashByte ? directoryAttribute : 0;
   return Buffer.concat([
     uint32(0x02014b50),
     uint16((unix << 8) | version),

@@ -18,7 +18,7 @@ import yauzl from "yauzl";
 import yazl from "yazl";
 
 import { unpackZip, writeZip } from "../../src/agent/archive.ts";
-import { findFiles } from "../../src/agent/file-tree.ts";
+import { below, findFiles } from "../../src/agent/file-tree.ts";
 import { ZipWriter } from "../../src/agent/zip-writer.ts";
 import { zip } from "../support/archive.ts";
 import { compiled } from "../support/compiled.ts";
@@ -65,6 +65,17 @@ async function packed(root: string) {
   return { file, to, count: await unpackZip(file, to) };
 }
 
+async function namesWithFlag(archive: string): Promise<readonly string[]> {
+  const options = { autoClose: false, lazyEntries: true, decodeStrings: false };
+  const zip = await yauzl.openPromise(archive, options);
+  const names: string[] = [];
+  for await (const { generalPurposeBitFlag: flags, fileNameRaw } of zip.eachEntry()) {
+    if ((flags & 0x0800) !== 0) names.push(fileNameRaw.toString());
+  }
+  zip.close();
+  return names;
+}
+
 const replaced = (archive: Buffer, from: string, to: string): Buffer =>
   Buffer.from(archive.toString("latin1").replaceAll(from, to), "latin1");
 
@@ -95,13 +106,31 @@ describe("an archive of artifacts", () => {
     if (isInstalled("python3")) execFileSync("python3", ["-m", "zipfile", "-t", file]);
   });
 
+  it("has names as they are on the disk, also when they are no UTF-8", async () => {
+    const root = await temporaryDirectory();
+    const names = ["d\xe9", "d\xe9/b\xe4r.txt", "d\xe9/to", "x\\..\\y", "\xc3\xa4.txt"];
+    const [directory = "", file = "", link = "", ...more] = names;
+    const at = (name: string) => below(root, Buffer.from(name, "latin1"));
+    await mkdir(at(directory));
+    for (const each of [file, ...more]) await writeFile(at(each), each, "latin1");
+    await symlink(Buffer.from("b\xe4r.txt", "latin1"), at(link));
+    const { to, file: archive } = await packed(root);
+    const unpacked = (await findFiles(to, { paths: ["."], exclude: [] })).files;
+    expect(unpacked.map(({ path }) => path.toString("latin1"))).to.have.members(names);
+    const [linked] = unpacked.filter(({ kind }) => kind === "link");
+    expect(await readFile(below(to, linked?.path ?? Buffer.alloc(0)), "latin1")).to.equal(file);
+    // As zip and gitlab-runner do: the flag says that a name is UTF-8.
+    expect(await namesWithFlag(archive)).to.deep.equal(["x\\..\\y", "ä.txt"]);
+  });
+
   it("may have more than 65,535 files", async () => {
     const file = path.join(await temporaryDirectory(), "a.zip");
     const handle = await open(file, "wx");
     const archive = new ZipWriter(handle);
     const about = { mode: 0o100644, mtime: new Date() };
     const count = 66_000;
-    for (let n = 0; n < count; n += 1) await archive.add(`d/${n}`, about, Buffer.from(`${n}`));
+    for (let n = 0; n < count; n += 1)
+      await archive.add(Buffer.from(`d/${n}`), about, Buffer.from(`${n}`));
     await archive.end();
     await handle.close();
     const zip = await yauzl.openPromise(file, { lazyEntries: true });
@@ -202,7 +231,7 @@ describe("an archive that has no room", () => {
     await writeFile(path.join(root, "large.bin"), randomBytes(4 * 1024 ** 2));
     const script = `
       const { writeZip } = await import(${JSON.stringify(compiled("src/agent/archive.ts"))});
-      const files = [{ path: "large.bin", kind: "file" }];
+      const files = [{ path: Buffer.from("large.bin"), kind: "file" }];
       await writeZip(process.argv[1], files, process.argv[1] + "/a.zip")
         .catch((error) => console.log(error.code));`;
     const limited = 'ulimit -f 1024; exec "$@"';

@@ -29,7 +29,8 @@ export async function readZipFile(
   // Loaded at the first archive that is read.
   const { default: yauzl } = await import("yauzl");
   const { reader, failure } = zipReader(source, yauzl.RandomAccessReader);
-  const options = { autoClose: false, lazyEntries: true };
+  // Nothing is written to the disk: odd names of other files do not matter.
+  const options = { autoClose: false, lazyEntries: true, decodeStrings: false };
   try {
     const zip = await yauzl.fromRandomAccessReaderPromise(reader, source.bytes, options);
     if (zip.entryCount > entriesMax) {
@@ -44,8 +45,9 @@ export async function readZipFile(
 }
 
 async function contentOf(zip: ZipFile, path: string, bytesMax: number): Promise<ZipContent> {
+  const wanted = Buffer.from(path);
   for await (const entry of zip.eachEntry()) {
-    if (entry.fileName !== path) continue;
+    if (!entry.fileNameRaw.equals(wanted)) continue;
     if (isLink(entry)) return { problem: "link" };
     const isLarge =
       entry.uncompressedSize > bytesMax || entry.compressedSize > bytesMax + packingBytes;
