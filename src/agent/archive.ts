@@ -37,6 +37,13 @@ const slash = 0x2f;
 /** Files up to this size are handled in memory, by calls that block: most files of an archive are small. */
 const smallBytesMax = 64 * 1024;
 
+export type Packing = Readonly<{
+  /** The archive; it is made. */
+  target: string;
+  /** Ends the work. What was written by then stays. */
+  signal?: AbortSignal | undefined;
+}>;
+
 /**
  * Writes a ZIP archive of files below a directory; links are kept as links, and names as they are.
  *
@@ -45,7 +52,7 @@ const smallBytesMax = 64 * 1024;
 export async function writeZip(
   root: string,
   files: readonly FoundFile[],
-  target: string,
+  { target, signal }: Packing,
 ): Promise<void> {
   const handle = await open(target, "wx", 0o600);
   try {
@@ -54,9 +61,10 @@ export async function writeZip(
     let left = unpackedBytesMax;
     for (const { path: relative, kind } of files) {
       await breathe();
+      signal?.throwIfAborted();
       const file = below(root, relative);
       if (kind === "file") {
-        left -= await addFile(archive, relative, { file, left });
+        left -= await addFile(archive, relative, { file, left, signal });
         continue;
       }
       const { mode, mtime } = lstatSync(file);
@@ -74,14 +82,18 @@ export async function writeZip(
   }
 }
 
-type Adding = Readonly<{ file: Buffer; left: number }>;
+type Adding = Readonly<{ file: Buffer; left: number; signal: AbortSignal | undefined }>;
 
 /**
  * Adds a file, not what a link leads to.
  *
  * @returns its bytes
  */
-async function addFile(archive: ZipWriter, name: Buffer, { file, left }: Adding): Promise<number> {
+async function addFile(
+  archive: ZipWriter,
+  name: Buffer,
+  { file, left, signal }: Adding,
+): Promise<number> {
   const descriptor = openSync(file, readFlags);
   // Its stream closes a file also when the archive fails; closed twice, it could be another one by then.
   let content: Readable | undefined;
@@ -93,7 +105,7 @@ async function addFile(archive: ZipWriter, name: Buffer, { file, left }: Adding)
       await archive.add(name, about, readFileSync(descriptor));
       return status.size;
     }
-    content = createReadStream("", { fd: descriptor, start: 0 });
+    content = createReadStream("", { fd: descriptor, start: 0, ...(signal && { signal }) });
     await archive.addStream(name, about, { content, bytesExpected: status.size });
     return status.size;
   } finally {
@@ -109,7 +121,7 @@ const readFlags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLO
  *
  * @throws Error for an entry that would lie elsewhere, and, before anything is written, for archives beyond the limits
  */
-export async function unpackZip(file: string, root: string): Promise<number> {
+export async function unpackZip(file: string, root: string, signal?: AbortSignal): Promise<number> {
   await mustFit(file);
   const archive = await openZip(file);
   const descriptor = openSync(file, readFlags);
@@ -118,11 +130,15 @@ export async function unpackZip(file: string, root: string): Promise<number> {
   try {
     for await (const entry of archive.eachEntry()) {
       await breathe();
+      signal?.throwIfAborted();
       const target = await makeParents(root, entry.fileNameRaw, parents);
       if (isSmall(entry)) {
         const { fileDataStart } = await localHeaderOf(archive, entry);
         unpackSmall(entry, target, contentOf(descriptor, entry, fileDataStart));
-      } else await unpackEntry(entry, target, () => archive.openReadStreamPromise(entry));
+      } else {
+        const content = () => archive.openReadStreamPromise(entry);
+        await unpackEntry(entry, target, { content, signal });
+      }
     }
     return archive.entryCount;
   } finally {
@@ -205,10 +221,15 @@ function unpackSmall(entry: Entry, target: Buffer, content: Buffer): void {
   }
 }
 
+type Unpacking = Readonly<{
+  content: () => Promise<Readable>;
+  signal: AbortSignal | undefined;
+}>;
+
 async function unpackEntry(
   entry: Entry,
   target: Buffer,
-  content: () => Promise<Readable>,
+  { content, signal }: Unpacking,
 ): Promise<void> {
   if (isDirectory(entry)) {
     const known = await lstat(target).catch(() => undefined);
@@ -228,7 +249,7 @@ async function unpackEntry(
     await handle.chmod(rightsOf(entry));
     const reading = await content();
     const writing: Writable = handle.createWriteStream();
-    await pipeline(reading, writing);
+    await pipeline(reading, writing, { ...(signal && { signal }) });
   } finally {
     // The stream has closed it where one was made.
     await handle.close();
@@ -243,12 +264,13 @@ const gzipHeader = Buffer.from([0x1f, 0x8b, 8, 8, 0, 0, 0, 0, 0, 3]);
 export async function writeGzip(
   root: string,
   files: readonly FoundFile[],
-  target: string,
+  { target, signal }: Packing,
 ): Promise<void> {
   const handle = await open(target, "wx", 0o600);
   try {
     let left = reportBytesMax;
     for (const { path: relative } of files) {
+      signal?.throwIfAborted();
       const content = await readPlain(below(root, relative), left);
       left -= content.length;
       const end = Buffer.alloc(8);

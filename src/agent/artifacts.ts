@@ -37,10 +37,10 @@ const ends: Readonly<Record<string, string>> = { zip: ".zip", gzip: ".gz", raw: 
  * @throws Error when the service refuses it, or files cannot be read
  */
 export async function uploadArtifact(artifact: JobArtifact, transfer: Transfer): Promise<void> {
-  const { log, root, seenRoot, expand, scratch, untracked } = transfer;
+  const { log, root, seenRoot, expand, scratch, untracked, signal } = transfer;
   const paths = artifact.paths.map(expand);
   const also = artifact.untracked ? await untracked() : new Set<string>();
-  const wanted = { paths, exclude: artifact.exclude.map(expand), also, seenRoot };
+  const wanted = { paths, exclude: artifact.exclude.map(expand), also, seenRoot, signal };
   const { files, refused } = await findFiles(root, wanted);
   for (const each of refused) log.warn(`${each} is outside of the project or malformed.`);
   const plain =
@@ -55,8 +55,8 @@ export async function uploadArtifact(artifact: JobArtifact, transfer: Transfer):
   const format = artifact.artifact_format || "zip";
   const target = path.join(scratch, `${randomUUID()}.artifact`);
   try {
-    if (format === "zip") await writeZip(root, plain, target);
-    else if (format === "gzip") await writeGzip(root, plain, target);
+    if (format === "zip") await writeZip(root, plain, { target, signal });
+    else if (format === "gzip") await writeGzip(root, plain, { target, signal });
     else if (plain.length > 1) throw new Error("A raw artifact is one file.");
     const [first] = plain;
     const file = format === "raw" && first !== undefined ? below(root, first.path) : target;
@@ -147,7 +147,7 @@ export async function downloadArtifacts(transfer: Transfer): Promise<void> {
       // The body of an answer with the status 200 is a stream.
       const body = Readable.fromWeb(answer.body as WebStream<Uint8Array>);
       await pipeline(body, createWriteStream(target, { mode: 0o600 }));
-      log.write(`Unpacked ${await unpackZip(target, root)} files and directories\n`);
+      log.write(`Unpacked ${await unpackZip(target, root, signal)} files and directories\n`);
     } finally {
       await rm(target, { force: true });
     }

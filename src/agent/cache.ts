@@ -11,7 +11,11 @@ const cacheBytesMax = 20 * 1024 ** 3;
 
 export type Caches = Readonly<{
   /** @returns the key that was found */
-  restore: (keys: readonly string[], root: string) => Promise<string | undefined>;
+  restore: (
+    keys: readonly string[],
+    root: string,
+    signal?: AbortSignal,
+  ) => Promise<string | undefined>;
   /** @returns how many files it holds; 0 when there was nothing to store */
   store: (key: string, root: string, wanted: Wanted) => Promise<number>;
 }>;
@@ -24,7 +28,7 @@ export function openCaches(directory: string, projectId: number, bytesMax = cach
   const fileOf = (key: string): string =>
     path.join(own, `${createHash("sha256").update(key).digest("hex")}.zip`);
   return {
-    async restore(keys, root) {
+    async restore(keys, root, signal) {
       for (const key of keys) {
         const file = fileOf(key);
         const isThere = await access(file).then(
@@ -32,7 +36,7 @@ export function openCaches(directory: string, projectId: number, bytesMax = cach
           () => false,
         );
         if (!isThere) continue;
-        await unpackZip(file, root);
+        await unpackZip(file, root, signal);
         await utimes(file, new Date(), new Date());
         return key;
       }
@@ -44,7 +48,7 @@ export function openCaches(directory: string, projectId: number, bytesMax = cach
       await mkdir(own, { recursive: true, mode: 0o700 });
       const draft = path.join(own, `${randomUUID()}${draftEnd}`);
       try {
-        await writeZip(root, files, draft);
+        await writeZip(root, files, { target: draft, signal: wanted.signal });
         await rename(draft, fileOf(key));
       } finally {
         await rm(draft, { force: true });

@@ -25,6 +25,8 @@ export type Wanted = Readonly<{
   also?: ReadonlySet<string>;
   /** Where the job sees the root: absolute paths below it are meant as relative ones. */
   seenRoot?: string;
+  /** Ends the search. */
+  signal?: AbortSignal;
 }>;
 
 /**
@@ -36,7 +38,7 @@ export type Wanted = Readonly<{
  */
 export async function findFiles(
   root: string,
-  { paths, exclude, also, seenRoot = root }: Wanted,
+  { paths, exclude, also, seenRoot = root, signal }: Wanted,
 ): Promise<Readonly<{ files: readonly FoundFile[]; refused: readonly string[] }>> {
   const refused: string[] = [];
   const included = matchers(seenRoot, paths, refused);
@@ -45,6 +47,7 @@ export async function findFiles(
 
   /** @param directory with a slash at its end, or empty */
   async function walk(directory: Buffer, inherited: boolean): Promise<void> {
+    signal?.throwIfAborted();
     const options = { withFileTypes: true, encoding: "buffer" } as const;
     const entries = await readdir(below(root, directory), options);
     entries.sort((a, b) => Buffer.compare(a.name, b.name));

@@ -43,10 +43,19 @@ export async function carryOut(given: Run): Promise<JobEnd> {
   const caches = openCaches(given.cacheDirectory, given.job.job_info.project_id);
   const { end, run, isRemoved } = await scriptsOf(given, caches);
   if (run.over.aborted || !isRemoved) return end;
-  await storeCaches(run, caches, end);
-  const uploaded = await attempt(run, () => upload(run, end));
-  return end.state === "success" ? uploaded : end;
+  const signal = endOf(run);
+  const kept = await attempt(run, async () => {
+    await storeCaches(run, caches, { end, signal });
+    await upload(run, { end, signal });
+  });
+  return end.state === "success" ? kept : end;
 }
+
+/** Aborts what follows the scripts: by a cancellation or the end of the time too, unless that has ended these. */
+const endOf = ({ script, over }: Run): AbortSignal =>
+  script.aborted ? over : AbortSignal.any([script, over]);
+
+type Ending = Readonly<{ end: JobEnd; signal: AbortSignal }>;
 
 type Ran = Readonly<{
   end: JobEnd;
@@ -163,8 +172,9 @@ async function download(run: Run): Promise<void> {
         await mustBeInPlace(run);
         return await downloadArtifacts(transferOf(run, run.script));
       } catch (error) {
+        run.script.throwIfAborted();
         left -= 1;
-        if (left < 1 || run.script.aborted) throw error;
+        if (left < 1) throw error;
         log.warn(`Downloading artifacts failed; it is tried again: ${messageOf(error)}`);
       }
     }
@@ -287,9 +297,10 @@ async function restoreCaches(run: Run, caches: Caches): Promise<void> {
       const common = environment.values.get("CACHE_FALLBACK_KEY");
       const keys = [key, ...fallbacks, ...(common ? [common] : [])].map(environment.expand);
       try {
-        const found = await caches.restore(keys, place.project);
+        const found = await caches.restore(keys, place.project, run.script);
         log.write(found === undefined ? `No cache for ${keys[0]}\n` : `Restored ${found}\n`);
       } catch (error) {
+        run.script.throwIfAborted();
         log.warn(`The cache was not restored: ${messageOf(error)}`);
       }
     }
@@ -299,7 +310,7 @@ async function restoreCaches(run: Run, caches: Caches): Promise<void> {
 const fits = (when: "on_success" | "on_failure" | "always", end: JobEnd): boolean =>
   when === "always" || (when === "on_success") === (end.state === "success");
 
-async function storeCaches(run: Run, caches: Caches, end: JobEnd): Promise<void> {
+async function storeCaches(run: Run, caches: Caches, { end, signal }: Ending): Promise<void> {
   const { job, log, environment, place } = run;
   const wanted = job.cache.filter(({ policy, when }) => policy !== "pull" && fits(when, end));
   if (wanted.length === 0) return;
@@ -307,20 +318,21 @@ async function storeCaches(run: Run, caches: Caches, end: JobEnd): Promise<void>
     for (const { key, paths, untracked } of wanted) {
       try {
         await mustBeInPlace(run);
-        const also = untracked ? await untrackedOf(run) : new Set<string>();
-        const which = { paths: paths.map(environment.expand), exclude: [], also };
+        const also = untracked ? await untrackedOf(run, signal) : new Set<string>();
+        const which = { paths: paths.map(environment.expand), exclude: [], also, signal };
         const seenRoot = place.seen.project;
         const name = environment.expand(key);
         const files = await caches.store(name, place.project, { ...which, seenRoot });
         log.write(files === 0 ? `Nothing to cache for ${name}\n` : `Cached ${files} as ${name}\n`);
       } catch (error) {
+        signal.throwIfAborted();
         log.warn(`The cache was not stored: ${messageOf(error)}`);
       }
     }
   });
 }
 
-async function upload(run: Run, end: JobEnd): Promise<void> {
+async function upload(run: Run, { end, signal }: Ending): Promise<void> {
   const { job, log } = run;
   const wanted = job.artifacts.filter(({ when }) => fits(when, end));
   if (wanted.length === 0) return;
@@ -329,10 +341,9 @@ async function upload(run: Run, end: JobEnd): Promise<void> {
   await log.section(name, `Uploading artifacts for ${end.state} job`, async () => {
     await mustBeInPlace(run);
     for (const artifact of wanted) {
-      await uploadArtifact(artifact, transferOf(run, run.over)).catch((error: unknown) => {
-        throw run.over.aborted
-          ? run.over.reason
-          : new JobFailure("script_failure", `artifacts: ${messageOf(error)}`, 1);
+      await uploadArtifact(artifact, transferOf(run, signal)).catch((error: unknown) => {
+        signal.throwIfAborted();
+        throw new JobFailure("script_failure", `artifacts: ${messageOf(error)}`, 1);
       });
     }
   });
@@ -346,7 +357,7 @@ function transferOf(run: Run, signal: AbortSignal): Transfer {
     root: place.project,
     seenRoot: place.seen.project,
     expand: environment.expand,
-    untracked: () => untrackedOf(run),
+    untracked: () => untrackedOf(run, signal),
   };
 }
 
@@ -355,7 +366,7 @@ function transferOf(run: Run, signal: AbortSignal): Transfer {
  *
  * @returns paths with a character for each byte
  */
-async function untrackedOf(run: Run): Promise<ReadonlySet<string>> {
+async function untrackedOf(run: Run, signal: AbortSignal): Promise<ReadonlySet<string>> {
   if (run.executor.git === undefined) {
     run.log.warn(`The executor ${run.executor.name} finds no untracked files.`);
     return new Set();
@@ -371,7 +382,7 @@ async function untrackedOf(run: Run): Promise<ReadonlySet<string>> {
     shown: false,
     withGit: true,
     onOutput,
-    signal: run.over,
+    signal,
   });
   // What the job put in the place of git has run.
   await mustBeInPlace(run);

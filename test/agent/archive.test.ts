@@ -59,7 +59,7 @@ async function packed(root: string) {
   const parent = await temporaryDirectory();
   const file = path.join(parent, "a.zip");
   const { files } = await findFiles(root, { paths: ["."], exclude: [] });
-  await writeZip(root, files, file);
+  await writeZip(root, files, { target: file });
   const to = path.join(parent, "to");
   await mkdir(to);
   return { file, to, count: await unpackZip(file, to) };
@@ -170,6 +170,15 @@ describe("an archive of artifacts", () => {
     expect(outcome).to.equal("The files are over 68719476736 bytes.");
   });
 
+  it("is not unpacked any further once its job is over", async () => {
+    const root = await temporaryDirectory();
+    const file = path.join(root, "a.zip");
+    await writeFile(file, await zipOf({ name: "a.txt", content: "a" }));
+    const over = AbortSignal.abort(new Error("it was canceled"));
+    await expect(unpackZip(file, root, over)).to.be.rejectedWith("it was canceled");
+    expect(await readdir(root)).to.deep.equal(["a.zip"]);
+  });
+
   it("is unpacked with links as links", async () => {
     const archive = await zipOf(
       { name: "a/b.txt", content: "b" },
@@ -232,7 +241,7 @@ describe("an archive that has no room", () => {
     const script = `
       const { writeZip } = await import(${JSON.stringify(compiled("src/agent/archive.ts"))});
       const files = [{ path: Buffer.from("large.bin"), kind: "file" }];
-      await writeZip(process.argv[1], files, process.argv[1] + "/a.zip")
+      await writeZip(process.argv[1], files, { target: process.argv[1] + "/a.zip" })
         .catch((error) => console.log(error.code));`;
     const limited = 'ulimit -f 1024; exec "$@"';
     const node = [process.execPath, "--input-type=module", "--eval", script, root];

@@ -49,6 +49,26 @@ describe("a job of the own agent that is canceled", () => {
 
 const opening = { readable: [], hidden: [], pullPolicies: [] };
 
+describe("a job of the own agent that is canceled while its files are packed", () => {
+  needsProgram("bash");
+
+  const large = { paths: ["large"] };
+  for (const [kind, fields, canceledAt] of [
+    ["cache", { cache: [{ key: "kept", ...large }] }, "Saving cache"],
+    ["artifact", { artifacts: [{ ...large, artifact_format: "zip" }] }, "found 1 files"],
+  ] as const) {
+    it(`ends at once, and leaves no ${kind}`, async () => {
+      const { parent, run } = await givenJobs();
+      const script = ["truncate -s 60G large"];
+      const { end, said } = await run({ variables: none, script, fields, canceledAt });
+      expect(end).to.deep.equal(canceled);
+      expect(said).to.include("it was canceled");
+      const left = await readdir(parent, { recursive: true });
+      expect(left.filter((name) => /\.(?:zip|new|artifact)$/.test(name))).to.deep.equal([]);
+    }).timeout(30_000);
+  }
+});
+
 describe("a job in a sandbox that is canceled", () => {
   needsSandbox();
 
