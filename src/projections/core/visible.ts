@@ -1,7 +1,7 @@
 import type { Knex } from "knex";
 import { listen } from "../../platform/postgres.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import { changedSubject, channel } from "./announce.ts";
+import { changedSubject, channel, reread } from "./announce.ts";
 import { beforeEverything, type CheckpointRow } from "./checkpoint.ts";
 
 /**
@@ -20,7 +20,10 @@ export type VisibleDeps = Readonly<{
   waitMaxMs?: number;
 }>;
 
-/** Called with the subject of a change; without one, when anything may have changed unheard. */
+/**
+ * Called with the subject of a change; without one, when anything may have changed unheard, as with a read model that
+ * joins the others.
+ */
 export type OnChange = (subject: string | undefined) => void;
 
 export type Watching = Readonly<{
@@ -59,10 +62,9 @@ export async function watchProjections(deps: VisibleDeps): Promise<Watching> {
   };
   const look = oneAtATime(() => furthestOfAll(db).then(seen, () => undefined));
   const hear = (payload: string): void => {
-    const subject = changedSubject(payload);
-    if (subject !== undefined) notify(subject);
-    else if (/^\d+$/.test(payload)) advance(BigInt(payload));
-    else void look.start();
+    if (/^\d+$/.test(payload)) advance(BigInt(payload));
+    else notify(changedSubject(payload));
+    if (payload === reread) void look.start();
   };
   /** A crash of Postgres may have taken positions back that were heard of before it. */
   const relearn = (): void => {

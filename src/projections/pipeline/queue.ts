@@ -42,7 +42,8 @@ const headMax = 1_000;
  * Queued jobs that fit, those of projects with the fewest running jobs first, and among these the
  * longest waiting. Whether a ref is protected is for the caller to check, as only some agents care.
  *
- * It gives nothing away: `ClaimJob` decides, and refuses `job.taken` to all but one agent.
+ * It gives nothing away: `ClaimJob` decides, and refuses `job.taken` to all but one agent. While the read model is built
+ * again, or has stopped, there is no job: it would not show the claim, so that the agent could not confirm it.
  */
 export async function queuedJobs(db: Knex, filter: QueueFilter): Promise<readonly QueuedJob[]> {
   const { conditions, values } = fitting(filter);
@@ -51,7 +52,7 @@ export async function queuedJobs(db: Knex, filter: QueueFilter): Promise<readonl
   const { rows } = await db.raw<{ rows: readonly Row[] }>(
     `with head as materialized (
        select id, pipeline_id, project_id, place, queued_at
-       from pipeline_job where ${fits}
+       from pipeline_job where ${fits} and ${isLive}
        order by queued_at, place, id limit ${headMax}
      ), behind as (
        select distinct on (project_id) id, pipeline_id, project_id, place, queued_at
@@ -86,6 +87,9 @@ export async function queuedJobs(db: Knex, filter: QueueFilter): Promise<readonl
   );
   return rows.map(queuedJob);
 }
+
+const isLive =
+  "exists (select from public.projection_checkpoint where name = 'pipeline' and state = 'live')";
 
 type Condition = readonly [sql: string, value?: string[]];
 

@@ -1,9 +1,12 @@
 import { expect } from "chai";
 import { jobStream } from "../../../src/events/pipeline/job.ts";
 import { endHeldPolls } from "../../../src/http/agent/queue.ts";
+import { leaveFeed, lockFeed } from "../../../src/projections/core/checkpoint.ts";
+import { withLock } from "../../../src/projections/core/leader.ts";
+import { rebuildLock } from "../../../src/projections/core/rebuild.ts";
 import { givenAgent } from "../../support/agent.ts";
 import { startAppWithAgent } from "../../support/agent-app.ts";
-import { agentTalk, countHeldPolls } from "../../support/agent-job.ts";
+import { agentTalk, countHeldPolls, type TakenJob } from "../../support/agent-job.ts";
 import { eventually } from "../../support/eventually.ts";
 import { pipelinesOf } from "../../support/pipeline-app.ts";
 
@@ -37,6 +40,15 @@ async function waitingAgent(about: Readonly<Record<string, unknown>>, of = runne
     expect(answer.status, answer.text).to.equal(200);
   };
   return { held, edit, path: `${of.base}/${agent.id}` };
+}
+
+/** As if another release had built the read model: it is built again. */
+async function outdate(name: string): Promise<void> {
+  await app.deps.db.transaction(async (tx) => {
+    await lockFeed(tx, "answers");
+    await leaveFeed(tx, [name]);
+    await tx("projection_checkpoint").where({ name }).update({ version: 0, state: "behind" });
+  });
 }
 
 /** The answer to a held request; 0 where it is held until this process ends its requests. */
@@ -160,6 +172,27 @@ describe("the held request of an agent", () => {
       await edit({ isActive: "false" });
       expect((await held).status).to.equal(204);
     });
+  });
+
+  it("is answered with a job that can be confirmed, once the read model of jobs is built again", async () => {
+    const { localId } = await started("# built\na: {script: x, tags: [built]}");
+    const { token: own } = await givenAgent(app, runners, { tag_list: "built" });
+    const { poll, put } = agentTalk(app, own);
+    const counted = countHeldPolls(app.deps);
+    const { signal } = new AbortController();
+    // Until the lock is free, nothing is built.
+    const built = await withLock(app.databaseUrl, rebuildLock, signal, async () => {
+      await outdate("pipeline");
+      const held = poll();
+      await Promise.race([held, eventually(() => counted.count() > 0)]);
+      return { held };
+    });
+    counted.end();
+    const held = built?.result.held ?? expect.fail("another rebuild runs");
+    expect(await soon(held)).to.equal(201);
+    const answer = await put((await held).body as TakenJob, { state: "running" });
+    expect(answer.status, answer.text).to.equal(200);
+    await cancel(localId);
   });
 
   it("ends when the agent is paused or removed", async () => {
