@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { chmod, lstat, rm } from "node:fs/promises";
 import path from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 
 import { timeoutSignal } from "../platform/time/timeout-signal.ts";
 import type { PullPolicy } from "./config.ts";
@@ -25,10 +26,15 @@ import { seenBuilds, type Workplace } from "./workplace.ts";
 type Marked = Pick<Workplace, "mark">;
 
 const imageDefault = "debian:stable-slim";
-/** For what a new container copies from its image: all of it with some storage drivers, else that of its volumes. */
-const makeMs = 10 * 60_000;
+/**
+ * For what a new container copies from its image: all of it with some storage drivers, else that of its volumes. A job
+ * does not wait longer.
+ */
+const makeMsDefault = 10 * 60_000;
 /** For an image's `chown` of all that its containers made. */
 const takeBackMs = 10 * 60_000;
+/** So long the engine may take until the client, whose job has failed, is ended as well. */
+const lateMs = 60 * 60_000;
 const runLabel = "ledgerforge.run";
 const agentLabel = "ledgerforge.agent";
 
@@ -37,6 +43,8 @@ type Settings = Readonly<{
   /** Runs git for the job; undefined where there is none. */
   sandbox: Executor | undefined;
   engine?: Engine;
+  /** For tests; see makeMsDefault. */
+  makeMs?: number;
 }>;
 
 /**
@@ -58,7 +66,7 @@ export async function containers(settings: Settings): Promise<Executor> {
     command: unprepared,
     clean: async () => undefined,
     prepare: async (of) => ({ ...executor, ...(await prepared(engine, settings, of)) }),
-    remove: ({ mark }) => remove(engine, `${runLabel}=${mark}`),
+    remove: (place) => remove(engine, labelOf(place)),
     removeAll: (systemId) => remove(engine, `${agentLabel}=${systemId}`),
   };
   return executor;
@@ -66,8 +74,10 @@ export async function containers(settings: Settings): Promise<Executor> {
 
 const nameOf = ({ mark }: Marked): string => `ledgerforge-${mark.replaceAll(/[^\w]/g, "-")}`;
 
+const labelOf = ({ mark }: Marked): string => `${runLabel}=${mark}`;
+
 const labelsOf = ({ mark }: Marked): readonly string[] => [
-  ...["--label", `${runLabel}=${mark}`],
+  ...["--label", labelOf({ mark })],
   ...["--label", `${agentLabel}=${mark.slice(0, mark.indexOf(":"))}`],
 ];
 
@@ -77,20 +87,29 @@ const labelsOf = ({ mark }: Marked): readonly string[] => [
  * @throws Error unless no container is left: what a live one does to files would mislead the agent
  */
 async function remove(engine: Engine, label: string): Promise<void> {
-  const filter = ["--quiet", "--filter", `label=${label}`];
-  const found = async (args: readonly string[]): Promise<readonly string[]> => {
-    const { code, output, problem } = await engine.call([...args, ...filter]);
-    if (code !== 0) throw new Error(`Containers could not be listed: ${problem}`);
-    return output.split("\n").filter(Boolean);
-  };
-  const made = await found(["ps", "--all"]);
+  const made = await listed(engine, ["ps", "--all"], label);
   if (engine.owner !== undefined) for (const each of made) await takeBack(engine, each);
-  const all = await found(["ps", "--all"]);
-  if (all.length > 0) await engine.call(["rm", "--force", "--volumes", "--", ...all]);
-  const networks = await found(["network", "ls"]);
-  if (networks.length > 0) await engine.call(["network", "rm", "--", ...networks]);
-  const left = await found(["ps", "--all"]);
+  await removeMade(engine, label);
+  const left = await listed(engine, ["ps", "--all"], label);
   if (left.length > 0) throw new Error(`Containers could not be removed: ${left.join(", ")}`);
+}
+
+async function removeMade(engine: Engine, label: string): Promise<void> {
+  const all = await listed(engine, ["ps", "--all"], label);
+  if (all.length > 0) await engine.call(["rm", "--force", "--volumes", "--", ...all]);
+  const networks = await listed(engine, ["network", "ls"], label);
+  if (networks.length > 0) await engine.call(["network", "rm", "--", ...networks]);
+}
+
+async function listed(
+  engine: Engine,
+  args: readonly string[],
+  label: string,
+): Promise<readonly string[]> {
+  const filter = ["--quiet", "--filter", `label=${label}`];
+  const { code, output, problem } = await engine.call([...args, ...filter]);
+  if (code !== 0) throw new Error(`Containers could not be listed: ${problem}`);
+  return output.split("\n").filter(Boolean);
 }
 
 /**
@@ -114,7 +133,7 @@ async function takeBack(engine: Engine, container: string): Promise<void> {
 type Prepared = Pick<Executor, "command" | "clean" | "mustHaveRun" | "handOver">;
 
 async function prepared(engine: Engine, settings: Settings, of: Preparing): Promise<Prepared> {
-  const { place, job, environment, signal } = of;
+  const { place, job, environment } = of;
   const auths = authsOf(job, environment.values.get("DOCKER_AUTH_CONFIG"));
   const logins = await loginsIn(path.join(place.root, "logins"), auths, engine);
   const starting: Starting = { ...of, engine, settings, logins };
@@ -131,7 +150,7 @@ async function prepared(engine: Engine, settings: Settings, of: Preparing): Prom
     ...["--volume", `${place.scripts}:${place.seen.scripts}:ro`],
     ...runOf(fields, image, ["sh", "-c", startOf(place)]),
   ];
-  await mustDo(engine, args, { signal, what: "The container of the job" });
+  await mustDo(starting, args, { what: "The container of the job" });
   await rm(path.join(place.root, "logins"), { recursive: true, force: true });
   const user = fields.user ?? image.user;
   let hasBegun = false;
@@ -211,9 +230,10 @@ function runOf(of: Fields, image: Image, command: readonly string[]): readonly s
 type GivenService = Readonly<{ service: JobService; of: Fields }>;
 
 /** Every job has its own, also one without services: others would reach it in the default network. */
-async function makeNetwork({ place, engine, signal }: Starting): Promise<void> {
+async function makeNetwork(starting: Starting): Promise<void> {
+  const { place, engine } = starting;
   const args = ["network", "create", ...labelsOf(place), ...engine.networks, nameOf(place)];
-  await mustDo(engine, args, { signal, what: "The network of the job" });
+  await mustDo(starting, args, { what: "The network of the job" });
 }
 
 async function startServices(given: readonly GivenService[], starting: Starting): Promise<void> {
@@ -225,7 +245,7 @@ async function startServices(given: readonly GivenService[], starting: Starting)
 }
 
 async function startService({ service, of }: GivenService, starting: Starting): Promise<Service> {
-  const { place, environment, engine, signal, log } = starting;
+  const { place, environment, engine, log } = starting;
   const image = await imageOf(of, starting);
   const { name } = of;
   const names = hostNamesOf(name, environment.expand(service.alias));
@@ -239,10 +259,10 @@ async function startService({ service, of }: GivenService, starting: Starting): 
       ...names.flatMap((each) => ["--network-alias", each]),
       ...runOf(of, image, service.command),
     ];
-    return mustDo(engine, args, { signal, what, env: passed.environment });
+    return mustDo(starting, args, { what, env: passed.environment });
   });
   // What starts programs on this machine has nothing of the job in its environment.
-  await mustDo(engine, ["start", "--", container], { signal, what });
+  await mustDo(starting, ["start", "--", container], { what });
   const format = "{{range $port, $_ := .Config.ExposedPorts}}{{$port}} {{end}}";
   const declared = await engine.call(["image", "inspect", "--format", format, "--", image.id]);
   return { name, container, port: portOf(service, declared.output.split(" ")) };
@@ -268,27 +288,42 @@ function variablesOf(
 }
 
 type Doing = Readonly<{
-  signal: AbortSignal;
   what: string;
   env?: Readonly<Record<string, string>>;
 }>;
 
 /**
  * Lets a client that makes something end by itself when the job is canceled: its engine may go on without it, and what
- * it makes would be missed by the removal of all that is left.
+ * it makes would be missed by the removal of all that is left. What is made too late for the job is removed then.
  *
  * @returns the last line of the output
  */
 async function mustDo(
-  engine: Engine,
+  { engine, settings, place, signal }: Starting,
   args: readonly string[],
-  { signal, what, env = {} }: Doing,
+  { what, env = {} }: Doing,
 ): Promise<string> {
-  const options = { env, signal: timeoutSignal(makeMs) };
-  const { code, output, problem } = await engine.call(args, options);
+  const { makeMs = makeMsDefault } = settings;
+  const making = engine.call(args, { env, signal: timeoutSignal(lateMs) });
+  const made = await within(makeMs, making);
+  if (made === undefined) void making.then(() => removeMade(engine, labelOf(place))).catch(ignore);
   signal.throwIfAborted();
-  if (code === 0) return output.split("\n").at(-1) ?? "";
+  if (made?.code === 0) return made.output.split("\n").at(-1) ?? "";
+  const problem = made?.problem ?? `the engine takes longer than ${makeMs / 1_000} s`;
   throw new JobFailure("runner_system_failure", `${what} could not be started: ${problem}`);
+}
+
+/** At its next start, an agent removes what is left then. */
+const ignore = (): void => undefined;
+
+/** @returns undefined when it takes longer */
+async function within<Result>(ms: number, work: Promise<Result>): Promise<Result | undefined> {
+  const ended = new AbortController();
+  try {
+    return await Promise.race([work, delay(ms, undefined, { signal: ended.signal })]);
+  } finally {
+    ended.abort();
+  }
 }
 
 /** The mark of a script that has begun. The job may change it: it decides about the job's own end alone. */

@@ -200,14 +200,20 @@ describe("the container of a large image", () => {
   });
 });
 
-describe("a job that is canceled while its container is made", () => {
-  it("leaves nothing, although an engine goes on without its client", async () => {
-    const { run, parent } = await given();
+describe("what an engine makes without its client, or late,", () => {
+  /** An engine whose `create` takes two seconds; the file `made` is there at its end. */
+  async function slow() {
+    const jobs = await given();
+    const { parent } = jobs;
     const at = (name: string) => path.join(parent, name);
     const { program } = await openEngine();
     // The engine has looked up the network, whose name is that of the container, when it begins.
     const made = [
-      ...[`echo >${at("begun")}`, "sleep 2", `${program} network create "$3"`],
+      ...[
+        `echo >${at("begun")}`,
+        "sleep 2",
+        `${program} network create --label "$5" --label "$7" "$3"`,
+      ],
       ...[`${program} "$@" >${at("id")}`, `echo >${at("made")}`],
     ].join("\n");
     const client = [
@@ -218,13 +224,17 @@ describe("a job that is canceled while its container is made", () => {
     await writeFile(at("bin/docker"), client.join("\n"), { mode: 0o755 });
     const { PATH } = process.env;
     process.env["PATH"] = `${at("bin")}:${PATH}`;
-    const opened = await openEngine().finally(() => Object.assign(process.env, { PATH }));
-    const executor = await containers({
-      ...{ pullPolicies: ["never"], sandbox: undefined, engine: opened },
-    });
+    const engine = await openEngine().finally(() => Object.assign(process.env, { PATH }));
     const has = async (name: string) => (await readdir(parent)).includes(name);
+    const executor = (makeMs = 60_000) =>
+      containers({ pullPolicies: ["never"], sandbox: undefined, engine, makeMs });
+    return { ...jobs, executor, has };
+  }
+
+  it("is removed with its job that was canceled", async () => {
+    const { run, executor, has } = await slow();
     const { end, said } = await run({
-      executor,
+      executor: await executor(),
       script: ["echo ran"],
       canceledAt: "Preparing",
       atCancel: async () => void (await eventually(() => has("begun"))),
@@ -232,6 +242,18 @@ describe("a job that is canceled while its container is made", () => {
     expect(end, said).to.include({ reason: "job_canceled" });
     await eventually(() => has("made"));
     expect(await left()).to.equal("");
+  });
+
+  it("is removed when it appears, and its job does not wait for it", async () => {
+    const { run, executor, has } = await slow();
+    const { end, said } = await run({ executor: await executor(1_000), script: ["echo ran"] });
+    expect(end, said).to.deep.equal({ state: "failed", reason: "runner_system_failure" });
+    expect(said).to.include(
+      "The container of the job could not be started: the engine takes longer",
+    );
+    expect(await has("made")).to.equal(false);
+    await eventually(() => has("made"));
+    await eventually(async () => (await left()) === "");
   });
 });
 
