@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmod, lstat, rm } from "node:fs/promises";
+import { chmod, rm, stat, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 
@@ -143,11 +143,13 @@ async function prepared(engine: Engine, settings: Settings, of: Preparing): Prom
   await makeNetwork(starting);
   await startServices(services, starting);
   const container = nameOf(place);
+  const begun = await newMark(place);
   const args = [
     ...["create", "--name", container, ...labelsOf(place), "--network", container],
     ...[...limits, ...unlogged],
     ...["--volume", `${place.builds}:${place.seen.builds}`],
     ...["--volume", `${place.scripts}:${place.seen.scripts}:ro`],
+    ...["--volume", `${begun}:${seenBegun}`],
     ...runOf(fields, image, ["sh", "-c", startOf(place)]),
   ];
   await mustDo(starting, args, { what: "The container of the job" });
@@ -166,7 +168,7 @@ async function prepared(engine: Engine, settings: Settings, of: Preparing): Prom
       await engine.call(stopOf(container));
     },
     async mustHaveRun(code) {
-      hasBegun ||= await exists(beginningOf(place.temporary));
+      hasBegun ||= (await stat(begun)).size > 0;
       if (!hasBegun) throw notBegun(code);
     },
     handOver: () => handOver(place, user),
@@ -326,8 +328,16 @@ async function within<Result>(ms: number, work: Promise<Result>): Promise<Result
   }
 }
 
-/** The mark of a script that has begun. The job may change it: it decides about the job's own end alone. */
-const beginningOf = (temporary: string): string => `${temporary}/.begun`;
+/** Where a script of the job writes that it has begun. The job may change it: it decides about its own end alone. */
+const seenBegun = `${seenBuilds}.begun`;
+
+/** A file that the user of a container may write to, and not remove: other users cannot reach its directory. */
+async function newMark({ root }: Workplace): Promise<string> {
+  const file = path.join(root, "begun");
+  await writeFile(file, "", { flag: "wx" });
+  await chmod(file, 0o666);
+  return file;
+}
 
 /**
  * Runs the one script that is there. The first process of a container is not its shell, which would ignore
@@ -335,7 +345,7 @@ const beginningOf = (temporary: string): string => `${temporary}/.begun`;
  */
 function startOf({ seen }: Workplace): string {
   return [
-    `: > ${quoted(beginningOf(seen.temporary))}`,
+    `echo > ${quoted(seenBegun)}`,
     `for script in ${quoted(seen.scripts)}/*.sh; do :; done`,
     'if command -v bash >/dev/null; then bash "$script"; else sh "$script"; fi',
     'exit "$?"',
@@ -344,12 +354,6 @@ function startOf({ seen }: Workplace): string {
 
 /** To all processes of the container; the second one to its first process, which the first leaves out. */
 const terminate = "kill -TERM -1; kill -TERM 1";
-
-const exists = (file: string): Promise<boolean> =>
-  lstat(file).then(
-    () => true,
-    () => false,
-  );
 
 function notBegun(code: number | null): JobFailure {
   if (code !== 0) {

@@ -31,7 +31,7 @@ export type Wanted = Readonly<{
 
 /**
  * Finds files below a directory. Links are found, never followed, so that nothing outside is. `.git` at
- * the root is left out.
+ * the root is left out. There are none where there is no root.
  *
  * @returns them, and those of `paths` that lead outside or are malformed
  * @throws Error when there are too many
@@ -49,7 +49,10 @@ export async function findFiles(
   async function walk(directory: Buffer, inherited: boolean): Promise<void> {
     signal?.throwIfAborted();
     const options = { withFileTypes: true, encoding: "buffer" } as const;
-    const entries = await readdir(below(root, directory), options);
+    const entries = await readdir(below(root, directory), options).catch((error: unknown) => {
+      if (directory.length === 0 && isMissing(error)) return [];
+      throw error;
+    });
     entries.sort((a, b) => Buffer.compare(a.name, b.name));
     for (const entry of entries) {
       const at = Buffer.concat([directory, entry.name]);
@@ -76,6 +79,8 @@ export async function findFiles(
 }
 
 const slash = Buffer.from("/");
+
+const isMissing = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === "ENOENT";
 
 function kindOf(entry: Dirent<Buffer>): FoundFile["kind"] | undefined {
   if (entry.isFile()) return "file";

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { chmod, realpath, rm, writeFile } from "node:fs/promises";
+import { chmod, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { timeoutSignal } from "../platform/time/timeout-signal.ts";
 import { downloadArtifacts, type Transfer, uploadArtifact } from "./artifacts.ts";
@@ -14,7 +14,7 @@ import { scriptOf } from "./script.ts";
 import { sourcesOf } from "./sources.ts";
 import type { JobEnd } from "./trace-upload.ts";
 import type { JobEnvironment } from "./variables.ts";
-import type { Workplace } from "./workplace.ts";
+import { isInPlace, mustBeInPlace, type Workplace } from "./workplace.ts";
 
 /** What a run is carried out with. */
 export type Run = Readonly<{
@@ -169,7 +169,7 @@ async function download(run: Run): Promise<void> {
     let left = attemptsOf(environment.values, "ARTIFACT_DOWNLOAD_ATTEMPTS");
     for (;;) {
       try {
-        await mustBeInPlace(run);
+        await mustBeInPlace(run.place);
         return await downloadArtifacts(transferOf(run, run.script));
       } catch (error) {
         run.script.throwIfAborted();
@@ -281,18 +281,12 @@ function gitRunner(executor: Executor): Executor {
   return executor.git === "with the job" ? executor : executor.git;
 }
 
-/** A job may have put a link where its project was: the agent follows none. */
-async function mustBeInPlace({ place }: Run): Promise<void> {
-  if ((await realpath(place.project).catch(() => "")) === place.project) return;
-  throw new JobFailure("script_failure", "the directory of the project is gone", 1);
-}
-
 async function restoreCaches(run: Run, caches: Caches): Promise<void> {
   const { job, log, environment, place } = run;
   const wanted = job.cache.filter(({ policy }) => policy !== "push");
   if (wanted.length === 0) return;
   await log.section("restore_cache", "Restoring cache", async () => {
-    await mustBeInPlace(run);
+    await mustBeInPlace(run.place);
     for (const { key, fallback_keys: fallbacks } of wanted) {
       const common = environment.values.get("CACHE_FALLBACK_KEY");
       const keys = [key, ...fallbacks, ...(common ? [common] : [])].map(environment.expand);
@@ -317,7 +311,8 @@ async function storeCaches(run: Run, caches: Caches, { end, signal }: Ending): P
   await log.section("archive_cache", "Saving cache", async () => {
     for (const { key, paths, untracked } of wanted) {
       try {
-        await mustBeInPlace(run);
+        // Of a project that was removed nothing is found.
+        await isInPlace(place);
         const also = untracked ? await untrackedOf(run, signal) : new Set<string>();
         const which = { paths: paths.map(environment.expand), exclude: [], also, signal };
         const seenRoot = place.seen.project;
@@ -339,7 +334,7 @@ async function upload(run: Run, { end, signal }: Ending): Promise<void> {
   const outcome = end.state === "success" ? "success" : "failure";
   const name = `upload_artifacts_on_${outcome}`;
   await log.section(name, `Uploading artifacts for ${end.state} job`, async () => {
-    await mustBeInPlace(run);
+    await isInPlace(run.place);
     for (const artifact of wanted) {
       await uploadArtifact(artifact, transferOf(run, signal)).catch((error: unknown) => {
         signal.throwIfAborted();
@@ -371,6 +366,7 @@ async function untrackedOf(run: Run, signal: AbortSignal): Promise<ReadonlySet<s
     run.log.warn(`The executor ${run.executor.name} finds no untracked files.`);
     return new Set();
   }
+  if (!(await isInPlace(run.place))) return new Set();
   const pieces: Buffer[] = [];
   let bytes = 0;
   const onOutput = (data: Buffer): void => {
@@ -385,7 +381,7 @@ async function untrackedOf(run: Run, signal: AbortSignal): Promise<ReadonlySet<s
     signal,
   });
   // What the job put in the place of git has run.
-  await mustBeInPlace(run);
+  await isInPlace(run.place);
   return new Set(Buffer.concat(pieces).toString("latin1").split("\0").filter(Boolean));
 }
 

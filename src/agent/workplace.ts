@@ -1,4 +1,4 @@
-import { mkdir } from "node:fs/promises";
+import { mkdir, realpath } from "node:fs/promises";
 import path from "node:path";
 
 import type { ExecutorName } from "./config.ts";
@@ -54,6 +54,28 @@ export async function workplaceOf(given: Given): Promise<Settled> {
     return { ...usual, refused };
   }
 }
+
+/**
+ * A job may have put a link where its project was: the agent follows none.
+ *
+ * @returns false when the job has removed it
+ * @throws JobFailure when something else is there
+ */
+export async function isInPlace({ project }: Workplace): Promise<boolean> {
+  const found = await realpath(project).catch((error: NodeJS.ErrnoException) =>
+    error.code === "ENOENT" ? undefined : "",
+  );
+  if (found === undefined || found === project) return found !== undefined;
+  throw projectGone();
+}
+
+/** @throws JobFailure when it is not */
+export async function mustBeInPlace(place: Workplace): Promise<void> {
+  if (!(await isInPlace(place))) throw projectGone();
+}
+
+const projectGone = (): JobFailure =>
+  new JobFailure("script_failure", "the directory of the project is gone", 1);
 
 /** @param project path below the directory of builds */
 async function settled(given: Given, project: string): Promise<Settled> {

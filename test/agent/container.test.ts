@@ -96,6 +96,18 @@ describe("a job in a container", () => {
     }
   });
 
+  it("may remove all that it was given, and has no artifacts then", async () => {
+    const { run } = await given();
+    const [paths, untracked] = [["out"], true];
+    const { end, said } = await run({
+      script: ["rm -rf /builds/*", "ls -A /builds"],
+      fields: { artifacts: [{ paths }, { untracked }], cache: [{ key: "one", paths, untracked }] },
+    });
+    expect(end, said).to.deep.equal(success);
+    expect(said).to.contain("Nothing to cache for one").and.contain("WARNING: out: no file fits");
+    expect(said).to.contain("WARNING: untracked: no file fits");
+  });
+
   it("does not succeed by an entrypoint that runs no script", async () => {
     const { run, named } = await given();
     const deaf = await run({ image: named("deaf"), script: ["echo ran"] });

@@ -136,6 +136,22 @@ describe("a job in a sandbox that puts a link in the place of its project", () =
   });
 });
 
+describe("a job that removes its project", () => {
+  needsProgram("bash");
+
+  it("succeeds, and has neither artifacts nor a cache", async () => {
+    const { run } = await givenJobs();
+    const paths = ["out"];
+    const { end, said } = await run({
+      ...{ variables: none, script: ['cd .. && rm -rf "$CI_PROJECT_DIR"'] },
+      fields: { artifacts: [{ paths }, { untracked: true }], cache: [{ key: "kept", paths }] },
+    });
+    expect(end, said).to.deep.equal({ state: "success" });
+    expect(said).to.include("out: no file fits").and.include("untracked: no file fits");
+    expect(said).to.include("Nothing to cache for kept");
+  });
+});
+
 describe("a job whose containers cannot be removed", () => {
   needsProgram("bash");
 
