@@ -1,4 +1,5 @@
 import { mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
+import { userInfo } from "node:os";
 import path from "node:path";
 import { expect } from "chai";
 
@@ -170,15 +171,15 @@ describe("a job in a container", () => {
 describe("files that a container made", () => {
   it("are given to an agent that is not root", async () => {
     const { run, named } = await given();
-    const executor = await containers({
-      ...{ pullPolicies: ["never"], sandbox: undefined },
-      engine: { ...(await openEngine()), owner: "1234:4321" },
-    });
+    const opened = await openEngine();
+    // Where these tests are run by root, the agent acts for another user.
+    const { uid, gid } = opened.owner === undefined ? { uid: 4_321, gid: 1_234 } : userInfo();
+    const engine = { ...opened, owner: opened.owner ?? `${uid}:${gid}` };
+    const executor = await containers({ pullPolicies: ["never"], sandbox: undefined, engine });
     const script = ["mkdir -p out", "echo x > out/a.txt", "chmod 700 out"];
-    const { end, said, project } = await run({ executor, image: named("plain"), script });
+    const { end, said, project } = await run({ executor, image: named("nobody"), script });
     expect(end, said).to.deep.equal(success);
-    const { uid, gid } = await stat(path.join(project, "out/a.txt"));
-    expect([uid, gid]).to.deep.equal([1_234, 4_321]);
+    expect(await stat(path.join(project, "out/a.txt"))).to.include({ uid, gid });
   });
 });
 

@@ -59,6 +59,8 @@ async function root(): Promise<string> {
   const home = await temporaryDirectory();
   const at = (...names: readonly string[]): string => path.join(home, ...names);
   for (const name of ["bin", "etc", "tmp"]) await mkdir(at(name));
+  // Of the root as well: users of images enter it.
+  await chmod(home, 0o755);
   await chmod(at("tmp"), 0o1777);
   await copyFile(busybox, at("bin", "busybox"));
   for (const name of links) await symlink("busybox", at("bin", name));
