@@ -41,12 +41,19 @@ const claiming = new Set<string>();
 
 type ClaimDeps = Pick<WorkerDeps, "db" | "store" | "now" | "visible">;
 
+/** Positions of claims that the read models did not show in time: no agent got these jobs, nor would it get the next. */
+const unshown = new WeakMap<ClaimDeps["visible"], bigint>();
+
 /**
  * Gives the agent the next job that fits, and gives it to no other one: the append to the job's
  * stream decides, in any number of processes. Undefined when no job fits. The read models show the claim then.
+ *
+ * @throws Refusal `projection.lagging` when they do not, or do not show an earlier one yet: then nothing is claimed
  */
 export async function claimNextJob(deps: ClaimDeps, claim: Claim): Promise<ClaimedJob | undefined> {
   const { filter, find = (wanted) => lookFor(deps, wanted), mayTake } = claim;
+  const earlier = unshown.get(deps.visible);
+  if (earlier !== undefined) await deps.visible(earlier);
   const lost: string[] = [];
   for (;;) {
     const limit = lost.length === 0 ? candidatesFirst : candidates;
@@ -97,7 +104,10 @@ async function claimJob(
     const { position } = await handleKept(store, job, order, queuedFirst);
     taken?.(jobId);
     // Until then it is in the queue for others.
-    await visible(position);
+    await visible(position).catch((error: unknown) => {
+      if (position !== undefined) unshown.set(visible, position);
+      throw error;
+    });
     return assigned(row, { agentId, tokenHash, at });
   } catch (error) {
     const isTaken = error instanceof Refusal && error.code === "job.taken";
