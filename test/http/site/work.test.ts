@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { expect } from "chai";
 
 import { pipelineGraph } from "../../../src/http/site/pipeline/graph.ts";
+import { artifactTable } from "../../../src/http/site/pipeline/pipeline-page.ts";
 import { appendLog, beginRun } from "../../../src/platform/job-log/store.ts";
 import type { JobRow } from "../../../src/projections/pipeline/table.ts";
 import { startTestApp, type TestUser } from "../../support/app.ts";
@@ -304,7 +305,7 @@ later: {stage: test, script: make lint, when: manual}
       expect((await insider.see(whole)).text).to.contain("Run failed jobs again"),
     );
     expect((await press(whole, "restart")).location).to.equal(whole);
-    expect((await insider.see(`${whole}/artifacts`)).text).to.contain("No artifacts.");
+    expect((await insider.see(`${whole}/artifacts`)).text).to.contain(">job.log</a>");
     await eventually(async () => expect((await insider.see(at)).text).to.contain(">Start<"));
     expect((await press(at, "play")).location).to.equal(at);
     expect(await ci.run("RecordJobFailed", { message: "No <b>." })).to.equal("later");
@@ -348,5 +349,9 @@ later: {stage: test, script: make lint, when: manual}
     expect(markup.match(/<rect/g)).to.have.length(1_000);
     expect(markup.match(/class="edge"/g)).to.have.length(900);
     expect(markup.length).to.be.lessThan(600_000);
+  });
+
+  it("say where there are no artifacts what makes some", () => {
+    expect(artifactTable("", []).markup).to.contain("No artifacts.");
   });
 });
