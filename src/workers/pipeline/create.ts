@@ -22,6 +22,7 @@ import { mergeRequestVariables } from "./merge-request-variable.ts";
 import { parentVariables } from "./parent-variable.ts";
 import { predefinedVariables } from "./predefined.ts";
 import { settingVariables } from "./setting-variable.ts";
+import { userVariables } from "./user-variable.ts";
 
 export type CreateDeps = Pick<
   WorkerDeps,
@@ -80,11 +81,12 @@ export async function createPipeline(
     isProtectedRef(deps, project, origin),
     findSettings(deps.db),
   ]);
-  const [ofRequests, ofParent] = await Promise.all([
+  const [ofRequests, ofParent, ofUser] = await Promise.all([
     mergeRequestVariables(deps, project, origin),
     parentVariables(deps, project, origin),
+    userVariables(deps, origin.userId),
   ]);
-  const more = new Map([...ofRequests, ...Object.entries(ofParent)]);
+  const more = new Map([...ofRequests, ...Object.entries({ ...ofParent, ...ofUser })]);
   const addresses = addressesOf(deps, instance);
   const sources = { project, origin, commit, isProtected, more, addresses };
   const outer = await settingVariables(deps, { project, isProtected, environment: null });

@@ -16,6 +16,7 @@ import { isProtectedRef } from "./create.ts";
 import { mergeRequestVariables, openRequestVariables } from "./merge-request-variable.ts";
 import { parentVariables } from "./parent-variable.ts";
 import { variableParents } from "./setting-variable.ts";
+import { userVariables } from "./user-variable.ts";
 
 export type VariableDeps = Pick<
   WorkerDeps,
@@ -34,6 +35,8 @@ export type PipelineFacts = Readonly<{
   openRequests: Readonly<Record<string, string>>;
   /** See parentVariables. */
   ofParent: Readonly<Record<string, string>>;
+  /** See userVariables; of who started the pipeline. */
+  ofUser: Readonly<Record<string, string>>;
 }>;
 
 /** A job and what it belongs to. */
@@ -46,7 +49,7 @@ export type JobRun = PipelineFacts &
     number: bigint;
     /** Jobs that left artifacts for it. */
     dependencies: readonly JobRow[];
-    /** See mergeRequestVariables and parentVariables. */
+    /** See mergeRequestVariables, parentVariables and userVariables. */
     more: ReadonlyMap<string, string>;
   }>;
 
@@ -66,14 +69,15 @@ export async function pipelineFacts(
   if (pipeline === undefined || project === undefined) return undefined;
   const { ref, is_tag: isTag, merge_request: mergeRequest } = pipeline;
   const origin = originOf(pipeline);
-  const [isProtected, settings, instance, openRequests, ofParent] = await Promise.all([
+  const [isProtected, settings, instance, openRequests, ofParent, ofUser] = await Promise.all([
     isProtectedRef({ db }, project, { ref, isTag, mergeRequest }),
     variablesOf(db, variableParents(project)),
     findSettings(db),
     openRequestVariables({ db }, project, origin),
     parentVariables({ db }, project, origin),
+    userVariables({ db }, pipeline.user_id),
   ]);
-  return { pipeline, project, isProtected, settings, instance, openRequests, ofParent };
+  return { pipeline, project, isProtected, settings, instance, openRequests, ofParent, ofUser };
 }
 
 /** What was read of a job before. */
@@ -96,11 +100,13 @@ export async function findJobRun(
     known.spec ?? findJobSpec(deps.db, job.id),
   ]);
   if (facts === undefined || spec === undefined) return undefined;
-  const [dependencies, ofRequests] = await Promise.all([
+  const actorId = actorOfJob(job, facts.pipeline);
+  const [dependencies, ofRequests, ofUser] = await Promise.all([
     known.hasArtifacts === false ? [] : dependenciesOf(deps, job, spec),
     mergeRequestVariables(deps, facts.project, originOf(facts.pipeline), facts.openRequests),
+    actorId === facts.pipeline.user_id ? facts.ofUser : userVariables(deps, actorId),
   ]);
-  const more = new Map([...ofRequests, ...Object.entries(facts.ofParent)]);
+  const more = new Map([...ofRequests, ...Object.entries({ ...facts.ofParent, ...ofUser })]);
   return { ...facts, deps, job, spec, number: facts.pipeline.number ?? 0n, dependencies, more };
 }
 

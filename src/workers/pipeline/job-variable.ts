@@ -194,6 +194,9 @@ function ofThisJob({ deps, job, pipeline, project, spec, number }: JobRun): [str
     ["CI_JOB_NAME", spec.name],
     ["CI_JOB_NAME_SLUG", slugOf(spec.name)],
     ["CI_JOB_STAGE", spec.stage],
+    ...(job.started_at === null
+      ? []
+      : ([["CI_JOB_STARTED_AT", job.started_at.toISOString()]] as [string, string][])),
     ["CI_JOB_URL", `${url}/job/${job.local_id}`],
     ...(spec.parallel === null
       ? ([["CI_NODE_TOTAL", "1"]] as [string, string][])

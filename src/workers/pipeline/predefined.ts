@@ -13,7 +13,7 @@ export type VariableSources = Readonly<{
   origin: PipelineOrigin;
   commit: Pick<Commit, "message" | "author"> | undefined;
   isProtected: boolean;
-  /** See mergeRequestVariables and parentVariables. */
+  /** See mergeRequestVariables, parentVariables and userVariables. */
   more: ReadonlyMap<string, string>;
   addresses: Addresses;
 }>;

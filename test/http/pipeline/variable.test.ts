@@ -1,6 +1,7 @@
 import { expect } from "chai";
 
 import { findJob } from "../../../src/projections/pipeline/query.ts";
+import type { JobRow } from "../../../src/projections/pipeline/table.ts";
 import { jobPayload } from "../../../src/workers/pipeline/payload.ts";
 import { startTestApp } from "../../support/app.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -20,7 +21,7 @@ async function given() {
   const at = `${ci.base}/setting/cicd/variable`;
   const create = (body: object) => app.post(at, { token, body });
   /** What the first job of a new pipeline gets, by key. */
-  async function seen(body: unknown = {}) {
+  async function seen(body: unknown = {}, change: Partial<JobRow> = {}) {
     const { localId } = await ci.start(body);
     const row = await eventually(async () => {
       const [{ localId: job } = {}] = await ci.jobs(localId);
@@ -29,7 +30,7 @@ async function given() {
       expect(found?.environment_name === null).to.equal(found?.environment === null);
       return found;
     });
-    return (await jobPayload(app.deps, row!, "job token"))!;
+    return (await jobPayload(app.deps, { ...row!, ...change }, "job token"))!;
   }
   return { project, ci, at, create, seen };
 }
@@ -162,6 +163,8 @@ a:
       CI_PROJECT_PATH: `anna/${project.alias}`,
       CI_PROJECT_ROOT_NAMESPACE: "anna",
       CI_PIPELINE_SOURCE: "api",
+      GITLAB_USER_LOGIN: "anna",
+      GITLAB_USER_NAME: "anna",
       CI_JOB_NAME: "a",
       CI_JOB_STAGE: "test",
       CI_JOB_TOKEN: "job token",
@@ -186,6 +189,21 @@ a:
     expect(flags("CI_PIPELINE_NAME")).to.include(name);
     expect(flags("HIDDEN")).to.include({ masked: true, public: false });
     expect(flags("FILE_ONLY")).to.include({ raw: false, value: "$LEVEL" });
+  });
+
+  it("names the person for whom it acts, and when it was given", async () => {
+    const { ci, seen } = await given();
+    await ci.commit({ [file]: `a: {script: x, rules: [{if: '$GITLAB_USER_LOGIN == "anna"'}]}` });
+    const values = async (change: Partial<JobRow> = {}) => {
+      const { variables } = await seen({}, change);
+      return Object.fromEntries(variables.map((each) => [each.key, each.value]));
+    };
+    expect(await values()).to.include({ GITLAB_USER_LOGIN: "anna", GITLAB_USER_ID: anna.id });
+    const started_at = new Date("2026-01-02T03:04:05Z");
+    expect(await values({ played_by_id: bob.id, started_at })).to.include({
+      GITLAB_USER_LOGIN: "bob",
+      CI_JOB_STARTED_AT: "2026-01-02T03:04:05.000Z",
+    });
   });
 
   it("has protected variables on protected branches only", async () => {
