@@ -111,9 +111,11 @@ describe("a job with a variable that no key opens", () => {
     const talk = agentTalk(app, own.token);
     const variable = { key: "NEW", value: "x", environmentScope: "production" };
     const path = `${of.base}/setting/cicd/variable`;
-    expect((await app.post(path, { token, body: variable })).status).to.equal(200);
+    const { status, body } = await app.post(path, { token, body: variable });
+    expect(status).to.equal(200);
     const { db } = app.deps;
-    const { id, value } = await db("pipeline_variable").where({ key: "NEW" }).first("id", "value");
+    const { id } = body;
+    const { value } = await db("pipeline_variable").where({ id }).first("value");
     const altered = value.replace(/.{4}$/, "AAAA");
     await db("pipeline_variable").where({ id }).update({ value: altered });
     const start = async (file: string) => {
