@@ -5,8 +5,11 @@ import type { Service } from "../test/support/service.ts";
 
 const lookMs = 500;
 const quietLooks = 4;
-/** Of 500 ms: what processes that wait for something take to notice that nothing comes. */
-const quietMs = 40;
+/**
+ * Of 500 ms: what processes that wait for something take to notice that nothing comes. On virtual machines that take
+ * memory away from idle processes, a wake that needs it back is charged 20 ms.
+ */
+const quietMs = 100;
 const waitMs = 180_000;
 
 /** Resolves when what writes have set going in the background is done: the processes of it rest. */
