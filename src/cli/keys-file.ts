@@ -42,7 +42,7 @@ export async function* keyLines(db: Knex, secretKey: string): AsyncGenerator<str
 
 /**
  * Checks a whole file of keys: that they are wrapped by the SECRET_KEY of this instance, and open what the log has
- * sealed. Keys of another instance would be put in the place of the right ones for ever.
+ * sealed. Keys of another instance would replace the right ones for ever.
  *
  * @param file its name, for messages
  * @param sealedFor a text of the log for each subject that it still expects to have a key

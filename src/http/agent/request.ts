@@ -161,8 +161,8 @@ async function isOfProtectedRef(
 type Begun = ClaimedJob & Readonly<{ token: string }>;
 
 /**
- * Undefined when the job went away in the meantime: its claim is returned when nobody confirms it. Also when something
- * of it cannot be opened, upon which it fails.
+ * Undefined when the pipeline of the job is gone: its claim is returned when nobody confirms it. Undefined as well when
+ * one of its secrets cannot be opened: the job fails.
  */
 async function begun(
   deps: Deps,

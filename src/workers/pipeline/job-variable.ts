@@ -35,7 +35,7 @@ export async function plainVariables(run: JobRun): Promise<Plain> {
   const sources = { project, origin, commit, isProtected, more, addresses };
   const all = new Map<string, JobVariable>();
   for (const [key, value] of predefinedVariables(sources)) add(all, key, value);
-  for (const [key, value] of ofThisJob(run)) add(all, key, value);
+  for (const [key, value] of Object.entries(ofThisJob(run))) add(all, key, value);
   if (pipeline.name !== null) add(all, "CI_PIPELINE_NAME", pipeline.name, { raw: false });
   for (const { key, value, raw } of spec.variables) add(all, key, value, { raw });
   for (const [key, value] of await reportedVariables(deps, run.dependencies)) {
@@ -182,30 +182,23 @@ export async function variablesOf(
   return { variables: [...all.values()], environment };
 }
 
-function ofThisJob({ deps, job, pipeline, project, spec, number }: JobRun): [string, string][] {
+function ofThisJob({ deps, job, pipeline, project, spec, number }: JobRun): Record<string, string> {
   const url = `${deps.publicUrl}/project/${project.owner_alias}/${project.alias}/cicd`;
-  const own = String(jobNumber(number, job.place));
-  return [
-    ["CI_PIPELINE_ID", String(number)],
-    ["CI_PIPELINE_IID", String(pipeline.local_id ?? "")],
-    ["CI_PIPELINE_URL", `${url}/pipeline/${pipeline.local_id}`],
-    ["CI_PIPELINE_CREATED_AT", pipeline.created_at.toISOString()],
-    ["CI_JOB_ID", own],
-    ["CI_JOB_NAME", spec.name],
-    ["CI_JOB_NAME_SLUG", slugOf(spec.name)],
-    ["CI_JOB_STAGE", spec.stage],
-    ...(job.started_at === null
-      ? []
-      : ([["CI_JOB_STARTED_AT", job.started_at.toISOString()]] as [string, string][])),
-    ["CI_JOB_URL", `${url}/job/${job.local_id}`],
-    ...(spec.parallel === null
-      ? ([["CI_NODE_TOTAL", "1"]] as [string, string][])
-      : ([
-          ["CI_NODE_INDEX", String(spec.parallel.index)],
-          ["CI_NODE_TOTAL", String(spec.parallel.total)],
-        ] as [string, string][])),
-    ...(spec.when === "manual" ? ([["CI_JOB_MANUAL", "true"]] as [string, string][]) : []),
-  ];
+  return {
+    CI_PIPELINE_ID: String(number),
+    CI_PIPELINE_IID: String(pipeline.local_id ?? ""),
+    CI_PIPELINE_URL: `${url}/pipeline/${pipeline.local_id}`,
+    CI_PIPELINE_CREATED_AT: pipeline.created_at.toISOString(),
+    CI_JOB_ID: String(jobNumber(number, job.place)),
+    CI_JOB_NAME: spec.name,
+    CI_JOB_NAME_SLUG: slugOf(spec.name),
+    CI_JOB_STAGE: spec.stage,
+    ...(job.started_at !== null && { CI_JOB_STARTED_AT: job.started_at.toISOString() }),
+    CI_JOB_URL: `${url}/job/${job.local_id}`,
+    ...(spec.parallel !== null && { CI_NODE_INDEX: String(spec.parallel.index) }),
+    CI_NODE_TOTAL: String(spec.parallel?.total ?? 1),
+    ...(spec.when === "manual" && { CI_JOB_MANUAL: "true" }),
+  };
 }
 
 /** Given at the start of the pipeline, and with the play of the job; what was forgotten is left out. */
