@@ -1,11 +1,15 @@
 import { z } from "zod";
 import { logKey, signedNote } from "../../platform/key/log-key.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import { findLeaf, rangeHashes, rootAt, treeSize } from "../../projections/audit/log-tree.ts";
-import { consistencyPath, inclusionPath, rangeOf } from "../../projections/audit/merkle.ts";
-import { untilGathered } from "../../projections/core/gathered.ts";
+import { findLeaf, rangeHashes, wholeTree } from "../../projections/audit/log-tree.ts";
+import {
+  consistencyPath,
+  inclusionPath,
+  type Range,
+  rangeHash,
+  rangeOf,
+} from "../../projections/audit/merkle.ts";
 import { Position } from "../audit/query.ts";
-import type { Deps } from "../core/deps.ts";
 import { type Route, route } from "../core/route.ts";
 import { int, invalid } from "../core/schema.ts";
 
@@ -34,9 +38,7 @@ const getHead = route({
   reply: TreeHead,
   errors: [403],
   async handle(_input, { db, vault, publicUrl, now }) {
-    await untilGathered(db);
-    const size = await treeSize(db);
-    const root = await rootAt(db, size);
+    const { size, root } = await wholeTree(db);
     const made = { size, root, timestamp: now().toISOString() };
     const key = logKey(vault, publicUrl);
     const signature = key.signature(made);
@@ -88,16 +90,16 @@ const getProof = route({
     .meta({ id: "InclusionProof" }),
   errors: [403, 404, 422],
   async handle({ query }, { db }) {
-    await untilGathered(db);
-    const leaf = await findLeaf(db, BigInt(query.position));
-    const size = sizeIn(leaf.size, "size", query.size);
-    const { index } = leaf;
-    if (index === null) {
+    const given = query.size === undefined ? undefined : BigInt(query.size);
+    const { index, hashOf, ...whole } = await findLeaf(db, BigInt(query.position), given);
+    const size = sizeIn(whole.size, "size", given);
+    if (index === undefined) {
       throw new Refusal("not_found", "log.not_found", "No event has this position.");
     }
     if (index >= size) throw wrongSize("size", "The event is not in a tree of this size.");
-    const path = [rangeOf(index, 1n), ...inclusionPath(index, size)];
-    const [leafHash = "", ...hashes] = await base64Hashes(db, path);
+    const hashText = (range: Range): string => rangeHash(range, hashOf).toString("base64");
+    const hashes = inclusionPath(index, size).map(hashText);
+    const leafHash = hashText(rangeOf(index, 1n));
     return { leafIndex: Number(index), leafHash, size: Number(size), hashes };
   },
 });
@@ -117,24 +119,23 @@ const getConsistency = route({
     .meta({ id: "ConsistencyProof" }),
   errors: [403, 422],
   async handle({ query }, { db }) {
-    await untilGathered(db);
-    const to = sizeIn(await treeSize(db), "to", query.to);
     const from = BigInt(query.from);
-    if (from > to) throw wrongSize("from", "The earlier tree is larger than the later one.");
-    const hashes = await base64Hashes(db, consistencyPath(from, to));
-    return { from: Number(from), to: Number(to), hashes: [...hashes] };
+    const given = query.to === undefined ? undefined : BigInt(query.to);
+    const { size, hashes } = await rangeHashes(db, (whole) => {
+      const to = sizeIn(whole, "to", given);
+      if (from > to) throw wrongSize("from", "The earlier tree is larger than the later one.");
+      return consistencyPath(from, to);
+    });
+    const texts = hashes.map((hash) => hash.toString("base64"));
+    return { from: query.from, to: Number(given ?? size), hashes: texts };
   },
 });
 
-async function base64Hashes(db: Deps["db"], path: Parameters<typeof rangeHashes>[1]) {
-  return (await rangeHashes(db, path)).map((hash) => hash.toString("base64"));
-}
-
 /** @throws Refusal 422 when the log has fewer events */
-function sizeIn(size: bigint, field: string, given: number | undefined): bigint {
+function sizeIn(size: bigint, field: string, given: bigint | undefined): bigint {
   if (given === undefined) return size;
-  if (BigInt(given) > size) throw wrongSize(field, `The log has ${size} events.`);
-  return BigInt(given);
+  if (given > size) throw wrongSize(field, `The log has ${size} events.`);
+  return given;
 }
 
 const wrongSize = (field: string, message: string): Refusal =>

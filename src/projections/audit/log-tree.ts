@@ -4,6 +4,7 @@ import type { Recorded } from "../../events/core/event.ts";
 import { invariant } from "../../platform/invariant.ts";
 import { allOf } from "../../platform/postgres/pipelined.ts";
 import { everyType } from "../core/every-type.ts";
+import { gathered } from "../core/gathered.ts";
 import { insertColumns } from "../core/insert-columns.ts";
 import type { Projection, Tx } from "../core/projection.ts";
 import {
@@ -106,33 +107,93 @@ function treeAt({ size, edge }: Pick<HeadRow, "size" | "edge">): GrowingTree {
   return new GrowingTree(size, byLevel);
 }
 
-/** How many events the tree is over. */
-export async function treeSize(db: Knex): Promise<bigint> {
-  return (await db<HeadRow>("log_tree_head").first("size"))?.size ?? 0n;
+export type LogTree = Readonly<{ size: bigint; root: Buffer }>;
+
+/** The whole tree, once it has the leaves of everything that answers show. */
+export async function wholeTree(db: Knex): Promise<LogTree> {
+  const text = "select (select size from log_tree_head), (select edge from log_tree_head)";
+  const row = await gathered<{ size: bigint | null; edge: Buffer | null }>(db, {
+    ...{ text, bindings: [] },
+  });
+  const head = { size: row.size ?? 0n, edge: row.edge ?? Buffer.alloc(0) };
+  return { size: head.size, root: treeAt(head).root() };
 }
 
-export type Leaf = Readonly<{ index: bigint | null; size: bigint }>;
+/** What proves the event at a position. */
+export type LeafFound = Readonly<{
+  /** Undefined when no event has the position. */
+  index: bigint | undefined;
+  /** How many leaves the tree has. */
+  size: bigint;
+  /** Of the leaf and of every node of its inclusion path. */
+  hashOf: NodeHash;
+}>;
 
-/** Which leaf the event at a position is, null when it is none, and how many the tree has. */
-export async function findLeaf(db: Knex, position: bigint): Promise<Leaf> {
-  const { rows } = await db.raw<{ rows: [Leaf] }>(
-    `select (select index from log_tree_leaf where position = ?) as index,
-       coalesce((select size from log_tree_head), 0) as size`,
-    [String(position)],
+/**
+ * Finds the leaf of the event at a position with the hashes of its inclusion path, once the tree has the leaves of
+ * everything that answers show.
+ *
+ * @param leaves size of the tree that it is proved in; the whole one when undefined
+ */
+export async function findLeaf(
+  db: Knex,
+  position: bigint,
+  leaves: bigint | undefined,
+): Promise<LeafFound> {
+  type Row = Readonly<{ index: bigint | null; size: bigint; nodes: readonly NodeText[] | null }>;
+  const bindings = [String(position), leaves === undefined ? null : String(leaves)];
+  const { index, size, nodes } = await gathered<Row>(db, { text: leafWithPath, bindings });
+  const known = (nodes ?? []).map(
+    ([level, at, hash]) => [nodeKey(level, at), Buffer.from(hash, "base64")] as const,
   );
-  return rows[0];
+  return { index: index ?? undefined, size, hashOf: hashIn(new Map(known)) };
 }
 
-/** Hashes of some ranges of leaves, each in the tree; read by one query. */
-export async function rangeHashes(db: Knex, ranges: readonly Range[]): Promise<readonly Buffer[]> {
+type NodeText = readonly [level: number, index: string, hash: string];
+
+/**
+ * Subtrees of an inclusion path (RFC 9162, 2.1.3.1) are siblings of those that the leaf is in, or those that the tree
+ * is made of at its right end: one more leaf there for each bit of its size. Those that are not there give no hash. Each
+ * hash is found by its primary key, whatever the statistics of the tables are.
+ */
+const leafWithPath = `
+  with leaf as materialized (
+    select (select index from log_tree_leaf where position = ?) as index,
+      coalesce((select size from log_tree_head), 0) as size, ?::bigint as leaves
+  ), tree as materialized (select index, coalesce(leaves, size) as leaves from leaf),
+  wanted as (
+    select 0 as level, index from tree where index is not null
+    union all select level, (index >> level) # 1 from tree, generate_series(0, 62) as level
+      where (1::bigint << level) < leaves and index is not null
+    union all select level, (leaves >> level) - 1 from tree, generate_series(0, 62) as level
+      where (leaves >> level) & 1 = 1 and index is not null
+  ), node as (
+    select level, index, case level
+      when 0 then (select hash from log_tree_leaf as leaf where leaf.index = wanted.index)
+      else (select hash from log_tree_node as node
+        where node.level = wanted.level and node.index = wanted.index)
+      end as hash
+    from wanted
+  )
+  select index, size, (
+    select json_agg(json_build_array(level, index::text, encode(hash, 'base64')))
+    from node where hash is not null
+  ) as nodes from leaf`;
+
+/**
+ * The size of the tree and the hashes of ranges of leaves in it, once it has the leaves of everything that answers show.
+ *
+ * @param rangesIn of a tree of this size
+ */
+export async function rangeHashes(
+  db: Knex,
+  rangesIn: (size: bigint) => readonly Range[],
+): Promise<Readonly<{ size: bigint; hashes: readonly Buffer[] }>> {
+  const text = "select coalesce((select size from log_tree_head), 0) as size";
+  const { size } = await gathered<{ size: bigint }>(db, { text, bindings: [] });
+  const ranges = rangesIn(size);
   const hashOf = await hashesOf(db, ranges.flat());
-  return ranges.map((range) => rangeHash(range, hashOf));
-}
-
-/** Root of the tree over the first `size` events. */
-export async function rootAt(db: Knex, size: bigint): Promise<Buffer> {
-  const range = rangeOf(0n, size);
-  return rangeHash(range, await hashesOf(db, range));
+  return { size, hashes: ranges.map((range) => rangeHash(range, hashOf)) };
 }
 
 /** The text of the statement is the same for any number of nodes, and each is found by the primary key. */
@@ -150,9 +211,14 @@ async function hashesOf(db: Knex, nodes: readonly NodeId[]): Promise<NodeHash> {
       leaves.map(({ index }) => String(index)),
     ],
   );
-  const known = new Map(rows.map(({ level, index, hash }) => [`${level} ${index}`, hash]));
+  return hashIn(new Map(rows.map(({ level, index, hash }) => [nodeKey(level, index), hash])));
+}
+
+const nodeKey = (level: number, index: bigint | string): string => `${level} ${index}`;
+
+function hashIn(known: ReadonlyMap<string, Buffer>): NodeHash {
   return ({ level, index }) => {
-    const hash = known.get(`${level} ${index}`);
+    const hash = known.get(nodeKey(level, index));
     invariant(hash !== undefined, `the tree has the node ${index} of level ${level}`);
     return hash;
   };

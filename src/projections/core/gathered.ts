@@ -14,28 +14,44 @@ const [pollMinMs, pollMaxMs] = [10, 250];
  * takes longer than 5 s
  */
 export async function untilGathered(db: Knex, waitMaxMs = waitMaxMsDefault): Promise<void> {
+  await gathered(db, { text: "select", bindings: [] }, waitMaxMs);
+}
+
+/** A statement that gives one row. */
+export type OneRow = Readonly<{ text: string; bindings: readonly Knex.RawBinding[] }>;
+
+/**
+ * Reads gathered read models once they show everything that answers show now: by one statement where they do.
+ *
+ * @throws Refusal `projection.lagging` as `untilGathered`
+ */
+export async function gathered<Row extends object>(
+  db: Knex,
+  { text, bindings }: OneRow,
+  waitMaxMs = waitMaxMsDefault,
+): Promise<Row> {
+  const read = async (): Promise<Progress & Row> => {
+    const both = `select * from (${progress}) as progress cross join lateral (${text}) as answer`;
+    const { rows } = await db.raw<{ rows: [Progress & Row] }>(both, [...bindings]);
+    return rows[0];
+  };
   const deadline = performance.now() + waitMaxMs;
-  let now = await progress(db);
+  let now = await read();
   const target = now.answers ?? beforeEverything;
   for (let pauseMs = pollMinMs; ; pauseMs = Math.min(pauseMs * 2, pollMaxMs)) {
     if (!now.isLive) throw lagging();
-    if ((now.gathered ?? beforeEverything) >= target) return;
+    if ((now.gathered ?? beforeEverything) >= target) return now;
     if (performance.now() > deadline) throw lagging();
     await delay(pauseMs);
-    now = await progress(db);
+    now = await read();
   }
 }
 
 /** Where the last of the live read models of answers is, and the last of the gathered ones. */
 type Progress = Readonly<{ answers: bigint | null; gathered: bigint | null; isLive: boolean }>;
 
-/** One row: every request for a proof reads it. */
-async function progress(db: Knex): Promise<Progress> {
-  const { rows } = await db.raw<{ rows: [Progress] }>(
-    `select min(position) filter (where feed = 'answers' and state = 'live') as answers,
-       min(position) filter (where feed = 'gathered') as gathered,
-       coalesce(bool_and(state = 'live') filter (where feed = 'gathered'), true) as "isLive"
-     from projection_progress`,
-  );
-  return rows[0];
-}
+const progress = `
+  select min(position) filter (where feed = 'answers' and state = 'live') as answers,
+    min(position) filter (where feed = 'gathered') as gathered,
+    coalesce(bool_and(state = 'live') filter (where feed = 'gathered'), true) as "isLive"
+  from projection_progress`;

@@ -6,13 +6,14 @@ import {
   leafOf,
   logTreeProjection,
   rangeHashes,
-  rootAt,
-  treeSize,
+  wholeTree,
 } from "../../../src/projections/audit/log-tree.ts";
 import {
   GrowingTree,
   inclusionPath,
   provesInclusion,
+  rangeHash,
+  rangeOf,
 } from "../../../src/projections/audit/merkle.ts";
 import { project } from "../../../src/projections/core/projection.ts";
 import { testDatabase } from "../../support/database.ts";
@@ -36,18 +37,19 @@ describe("the tree of the log in the database", () => {
   beforeEach(() => reset(db, logTreeProjection));
 
   it("is the same however the events were batched, and when they come again", async () => {
+    expect(await wholeTree(db)).to.deep.equal({ size: 0n, root: rootOf([]) });
     for (const [from, to] of [
       [0, 1],
-      [1, 130],
-      [130, 131],
-      [131, 300],
+      [1, 2],
+      [2, 127],
+      [127, 128],
+      [128, 129],
+      [129, 255],
+      [255, 300],
     ] as const) {
       await project(db, logTreeProjection, log.slice(from, to), context);
-    }
-    expect(await treeSize(db)).to.equal(300n);
-    for (const size of [0, 1, 2, 127, 128, 129, 255, 300]) {
-      const root = await rootAt(db, BigInt(size));
-      expect(root.equals(rootOf(log.slice(0, size))), `${size}`).to.equal(true);
+      const root = rootOf(log.slice(0, to));
+      expect(await wholeTree(db)).to.deep.equal({ size: BigInt(to), root });
     }
     const before = await rowsOf(db, logTreeProjection);
     await rewind(db, logTreeProjection);
@@ -55,14 +57,40 @@ describe("the tree of the log in the database", () => {
     expect(await rowsOf(db, logTreeProjection)).to.deep.equal(before);
   });
 
-  it("proves an event by its position", async () => {
+  it("proves every event by its position, in the whole tree and in earlier ones", async () => {
     await project(db, logTreeProjection, log, context);
-    const event = log[201]!;
-    expect(await findLeaf(db, event.position)).to.deep.equal({ index: 201n, size: 300n });
-    const path = await rangeHashes(db, inclusionPath(201n, 300n));
-    const claim = { leaf: 201n, size: 300n, root: await rootAt(db, 300n), hash: leafOf(event) };
-    expect(provesInclusion(claim, path)).to.equal(true);
-    expect(await findLeaf(db, 9_999n)).to.deep.equal({ index: null, size: 300n });
+    for (const size of [1, 2, 3, 127, 128, 129, 255, undefined]) {
+      const leaves = BigInt(size ?? log.length);
+      const root = rootOf(log.slice(0, size));
+      const some = log.slice(0, size).entries();
+      for (const [at, event] of [...some].filter(([n]) => n % 9 === 0 || n > Number(leaves) - 3)) {
+        const given = size === undefined ? undefined : leaves;
+        const { hashOf, ...found } = await findLeaf(db, event.position, given);
+        const leaf = BigInt(at);
+        expect(found).to.deep.equal({ index: leaf, size: 300n });
+        const path = inclusionPath(leaf, leaves).map((range) => rangeHash(range, hashOf));
+        const hash = rangeHash(rangeOf(leaf, 1n), hashOf);
+        expect(hash.equals(leafOf(event))).to.equal(true);
+        expect(provesInclusion({ leaf, size: leaves, root, hash }, path), `${at}`).to.equal(true);
+      }
+    }
+  });
+
+  it("finds no leaf where no event is, and none in an empty tree", async () => {
+    const none = { index: undefined, size: 0n };
+    expect(await findLeaf(db, log[0]!.position, undefined)).to.include(none);
+    await project(db, logTreeProjection, log, context);
+    expect(await findLeaf(db, 9_999n, undefined)).to.include({ ...none, size: 300n });
+  });
+
+  it("reads the hashes of ranges in a tree of the size that it has", async () => {
+    await project(db, logTreeProjection, log, context);
+    const { size, hashes } = await rangeHashes(db, (whole) => [
+      rangeOf(0n, whole),
+      rangeOf(0n, 7n),
+    ]);
+    expect(size).to.equal(300n);
+    expect(hashes).to.deep.equal([rootOf(log), rootOf(log.slice(0, 7))]);
   });
 });
 

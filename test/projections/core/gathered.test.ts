@@ -1,5 +1,5 @@
 import { expect } from "chai";
-import { untilGathered } from "../../../src/projections/core/gathered.ts";
+import { gathered, untilGathered } from "../../../src/projections/core/gathered.ts";
 import { testDatabase } from "../../support/database.ts";
 import { eventually } from "../../support/eventually.ts";
 
@@ -41,6 +41,13 @@ describe("waiting for the gathered read models", () => {
     expect(waiting.ended).to.equal(false);
     await move("gathered", 7);
     await waiting.end;
+  });
+
+  it("gives a row as it is then, not as it was when the wait began", async () => {
+    const text = "select position as at from projection_feed where name = ?";
+    const reading = gathered(db, { text, bindings: ["gathered"] }, 60_000);
+    await move("gathered", 7);
+    expect(await reading).to.include({ at: 7n });
   });
 
   it("does not wait for what answers show later", async () => {
