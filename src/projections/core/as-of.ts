@@ -3,6 +3,7 @@ import type { Knex } from "knex";
 
 import type { Recorded } from "../../events/core/event.ts";
 import { takeLock } from "../../platform/postgres/lock.ts";
+import { begin } from "../../platform/postgres/pipelined.ts";
 import { runTogether, type Statement } from "../../platform/postgres/together.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { inSchema } from "./install.ts";
@@ -59,7 +60,8 @@ export async function withReadModelsOf<Result>(
     if (isLate) prepared.delete(db);
     throw isLate ? busy() : error;
   } finally {
-    await tx.rollback();
+    // Nothing of the answer depends on its end; a request for the same place waits for it at the lock.
+    void begin(tx.rollback());
   }
 }
 
