@@ -97,12 +97,12 @@ describe("killing the service in the middle of uploads", function () {
       }
       for (const gitDir of await repositories()) {
         await git(root, `--git-dir=${gitDir}`, "fsck", "--full", "--strict");
-        // Workers that have started again may hold one for a moment.
+        // Upkeep that was killed begins again when its job counts as stalled, and removes what it left.
         await eventually(async () => {
           const names = await readdir(gitDir, { recursive: true });
           expect(names.filter((name) => name.endsWith(".lock"))).to.deep.equal([]);
           return true;
-        });
+        }, recoveryMs);
       }
     });
   }

@@ -1,7 +1,7 @@
 import { lstat, readdir, rm } from "node:fs/promises";
 import path from "node:path";
 
-import { removeOfDeadPushes } from "./push/hold.ts";
+import { removeOfDead } from "./push/hold.ts";
 
 /** A push or fetch may take hours; what is older was left by a process that died. */
 const leftOverAfterMs = 6 * 60 * 60_000;
@@ -28,8 +28,9 @@ export async function removeLeftOverObjects(gitDir: string): Promise<void> {
   const objects = path.join(gitDir, "objects");
   const names = (await entriesOf(objects)).map(({ name }) => name);
   const came = names.filter((name) => quarantine.test(name));
-  await removeOfDeadPushes(
+  await removeOfDead(
     gitDir,
+    "pushing",
     came.map((name) => path.join(objects, name)),
   );
   const before = Date.now() - leftOverAfterMs;
@@ -46,19 +47,37 @@ export async function removeLeftOverObjects(gitDir: string): Promise<void> {
 /** Refs are changed in moments, also many thousands of them. */
 const refLockLeftAfterMs = 60 * 60_000;
 const locksBesideRefs = ["HEAD.lock", "config.lock", "packed-refs.lock"];
-/** Of files that upkeep writes, which takes long in large repositories. */
-const upkeepLocks = ["pack/multi-pack-index.lock", "info/commit-graphs/commit-graph-chain.lock"];
+/** Locks and temporary files of `git repack` and `git commit-graph`, by directory; see builtin/repack.c of git. */
+const upkeepFiles = [
+  ["objects", /^bitmap-ref-tips_\w+$/],
+  ["objects/pack", /^(multi-pack-index\.lock|\.tmp-\d+-pack-.+)$/],
+  ["objects/info/commit-graphs", /^(commit-graph-chain\.lock|tmp_graph_\w+)$/],
+] as const;
 
 /**
  * Removes locks whose owner died, by a kill or a power cut, between taking and giving
  * back. Until then git refuses every change of what they represent.
  */
 export async function removeLeftOverLocks(gitDir: string): Promise<void> {
-  const now = Date.now();
   const at = (name: string): string => path.join(gitDir, name);
+  const before = Date.now() - refLockLeftAfterMs;
   const refs = [...locksBesideRefs.map(at), ...(await locksBelow(at("refs")))];
-  for (const file of refs) await removeOlder(file, now - refLockLeftAfterMs);
-  for (const name of upkeepLocks) await removeOlder(at(`objects/${name}`), now - leftOverAfterMs);
+  for (const file of refs) await removeOlder(file, before);
+}
+
+/**
+ * Removes what a killed upkeep left, at once: unless one is under way. Until then every further upkeep fails at its
+ * locks. Where it is not known whether one lives, what is old is removed.
+ */
+export async function removeLeftOverUpkeep(gitDir: string): Promise<void> {
+  const found: string[] = [];
+  for (const [name, pattern] of upkeepFiles) {
+    const directory = path.join(gitDir, name);
+    const names = (await entriesOf(directory)).map((entry) => entry.name);
+    found.push(...names.filter((one) => pattern.test(one)).map((one) => path.join(directory, one)));
+  }
+  await removeOfDead(gitDir, "upkeep", found);
+  for (const file of found) await removeOlder(file, Date.now() - leftOverAfterMs);
 }
 
 /**
@@ -73,7 +92,7 @@ export async function removeDeadLocks(gitDir: string, refs: readonly string[]): 
   const found = await Promise.all(files.map(lstatOrNothing));
   const there = files.filter((_, index) => found[index]?.isFile());
   if (there.length === 0) return false;
-  await removeOfDeadPushes(gitDir, there);
+  await removeOfDead(gitDir, "pushing", there);
   const left = await Promise.all(there.map(lstatOrNothing));
   return left.some((file) => file === undefined);
 }

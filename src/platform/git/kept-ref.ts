@@ -37,7 +37,7 @@ export async function keepRef(
   if ((await readKeptRef(repository, ref)) === id) return;
   const expected = before === undefined ? "" : ` ${before ?? "0".repeat(id.length)}`;
   const input = ["start", `update ${ref} ${id}${expected}`, "prepare", "commit", ""].join("\n");
-  const options = { input, writes: true, changesRefs: true };
+  const options = { input, writes: true, holds: "pushing" } as const;
   try {
     await runGit(repository.gitDir, ["update-ref", "--stdin"], options);
   } catch (error) {

@@ -7,7 +7,7 @@ import { gitEnvironment, memoryLimit } from "./environment.ts";
 import { archiveLimit, withinMemory } from "./memory-limit.ts";
 import { shareProcessors } from "./priority.ts";
 import { gateDescriptor, installGate, keepGate, type PushGate } from "./push/gate.ts";
-import { heldPush } from "./push/hold.ts";
+import { held } from "./push/hold.ts";
 
 /** The two programs behind fetch and push; see git-upload-pack(1) and git-receive-pack(1). */
 export type PackService = "upload-pack" | "receive-pack";
@@ -65,7 +65,7 @@ export function startPackService(
   // Not for what is sent: the list of a large repository's objects may be larger.
   const limits = service === "receive-pack" ? memoryLimit : {};
   const takesIn = service === "receive-pack" && !advertise;
-  const [program, all] = takesIn ? heldPush(gitDir, args) : (["git", args] as const);
+  const [program, all] = takesIn ? held(gitDir, "pushing", args) : (["git", args] as const);
   const child = start(program, all, protocol, { limits, gated: gate !== undefined });
   const line: unknown = child.stdio[gateDescriptor];
   if (gate !== undefined && line instanceof Duplex) keepGate(line, gitDir, gate);

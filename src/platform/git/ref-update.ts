@@ -30,7 +30,7 @@ export function startUpdate({ gitDir }: Pick<Repository, "gitDir">): StartedUpda
   const input = new Promise<string>((resolve, reject) => {
     [give, refuse] = [resolve, reject];
   });
-  const options = { input, okCodes: [0, exitDenied], writes: true, changesRefs: true } as const;
+  const options = { input, okCodes: [0, exitDenied], writes: true, holds: "pushing" } as const;
   const running = runGit(gitDir, ["update-ref", "--stdin"], options);
   // A caller that drops it does not await the outcome.
   for (const promise of [input, running]) promise.catch(() => undefined);

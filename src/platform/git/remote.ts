@@ -80,8 +80,8 @@ export async function openRemote(options: RemoteOptions): Promise<Remote> {
     limitMs: number,
   ): Promise<string> => {
     try {
-      const changesRefs = args[0] === "fetch";
-      const options = { env, timeoutMs: limitMs, signal, changesRefs };
+      const holds = args[0] === "fetch" ? ("pushing" as const) : undefined;
+      const options = { env, timeoutMs: limitMs, signal, ...(holds && { holds }) };
       const { stdout } = await runGit(gitDir, args, options);
       return stdout.toString();
     } catch (error) {

@@ -6,7 +6,12 @@ import { BoundedCache } from "../bounded-cache.ts";
 import { CallerShare, currentCaller } from "../caller-share.ts";
 import { Refusal } from "../refusal.ts";
 import { administration } from "./administration.ts";
-import { bytesBelow, removeLeftOverLocks, removeLeftOverObjects } from "./bytes.ts";
+import {
+  bytesBelow,
+  removeLeftOverLocks,
+  removeLeftOverObjects,
+  removeLeftOverUpkeep,
+} from "./bytes.ts";
 import { gitEnvironment } from "./environment.ts";
 import { GitFailure } from "./failure.ts";
 import { isObjectId, isRefName } from "./name.ts";
@@ -298,6 +303,7 @@ export class Repository {
       killSignal: "SIGTERM",
       patient: true,
       env,
+      holds: "upkeep",
     } as const;
     const repack = [
       "repack",
@@ -307,7 +313,7 @@ export class Repository {
       "--write-bitmap-index",
     ] as const;
     await runGit(this.gitDir, repack, ended);
-    await runGit(this.gitDir, ["pack-refs", "--all", "--prune"], { ...ended, changesRefs: true });
+    await runGit(this.gitDir, ["pack-refs", "--all", "--prune"], { ...ended, holds: "pushing" });
     const graph = ["commit-graph", "write", "--reachable", "--split"] as const;
     const filters = ["--changed-paths", `--max-new-filters=${filtersMax}`];
     const soon = { ...ended, timeoutMs: filtersTimeoutMs };
@@ -321,6 +327,7 @@ export class Repository {
   async removeLeftOvers(): Promise<void> {
     await removeLeftOverObjects(this.gitDir);
     await removeLeftOverLocks(this.gitDir);
+    await removeLeftOverUpkeep(this.gitDir);
   }
 
   /** What its files hold together. */

@@ -3,7 +3,7 @@ import { Limiter } from "../limiter.ts";
 import { gitEnvironment, memoryLimit } from "./environment.ts";
 import { GitFailure } from "./failure.ts";
 import { yieldProcessor } from "./priority.ts";
-import { heldPush } from "./push/hold.ts";
+import { type Hold, held } from "./push/hold.ts";
 
 export type RunOptions = Readonly<{
   /** Exit codes that are an answer, not a failure. */
@@ -29,8 +29,8 @@ export type RunOptions = Readonly<{
   patient?: boolean;
   /** Largest address space of the child and its children, where the machine's shell can limit it. */
   memoryBytesMax?: number;
-  /** It takes locks of refs: as long as it lives, locks that are there may be its own; see push/hold.ts. */
-  changesRefs?: boolean;
+  /** Whose locks it takes, of refs or of packs: as long as it lives, those that are there may be its own; see push/hold.ts. */
+  holds?: Hold;
   /** Configuration above that of every git child. */
   settings?: Readonly<Record<string, string>>;
 }>;
@@ -64,7 +64,7 @@ function start(
   options: RunOptions,
 ): Promise<RunResult> {
   const { okCodes = [0], bytesMax = 64 * 1024 ** 2, timeoutMs = 60_000, signal, input } = options;
-  const [command] = args;
+  const [name] = args;
   return new Promise((resolve, reject) => {
     const settings = Object.entries(options.settings ?? {}).flatMap(([key, value]) => [
       "-c",
@@ -73,8 +73,9 @@ function start(
     const all = [`--git-dir=${gitDir}`, ...settings, ...args];
     let startedAt = performance.now();
     const killSignal = options.killSignal ?? "SIGKILL";
-    const held = options.changesRefs === true ? heldPush(gitDir, all) : (["git", all] as const);
-    const child = spawn(...within(options.memoryBytesMax, held), {
+    const { holds } = options;
+    const command = holds === undefined ? (["git", all] as const) : held(gitDir, holds, all);
+    const child = spawn(...within(options.memoryBytesMax, command), {
       cwd: "/",
       env: gitEnvironment({ ...memoryLimit, ...options.env }),
       stdio: ["pipe", "pipe", "pipe"],
@@ -113,7 +114,7 @@ function start(
       } else {
         const why = bytes > bytesMax ? `printed more than ${bytesMax} bytes` : stderr;
         const timedOut = exitCode === null && performance.now() - startedAt >= timeoutMs;
-        reject(new GitFailure(command, exitCode, why, timedOut));
+        reject(new GitFailure(name, exitCode, why, timedOut));
       }
     });
   });

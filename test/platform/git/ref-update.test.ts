@@ -72,7 +72,7 @@ describe("changing refs by git that was started before", () => {
   it("may wait for its transaction longer than the transaction may take", async () => {
     const timeoutMs = 2_000;
     const input = delay(timeoutMs + 200, `update ${main} ${second}\n`);
-    const options = { input, timeoutMs, writes: true, changesRefs: true };
+    const options = { input, timeoutMs, writes: true, holds: "pushing" } as const;
     await runGit(repository.gitDir, ["update-ref", "--stdin"], options);
     expect(await at(main)).to.equal(second);
   });

@@ -24,6 +24,7 @@ import { Refusal } from "../../../src/platform/refusal.ts";
 import { eventually } from "../../support/eventually.ts";
 import { commit, git, temporaryDirectory, workingCopy } from "../../support/git.ts";
 import { processes } from "../../support/process.ts";
+import { needsProgram } from "../../support/program.ts";
 
 const dataDir = await temporaryDirectory();
 const log = { warn: () => undefined };
@@ -298,6 +299,23 @@ describe("reading a repository", () => {
     await repository.check();
     expect((await repository.refs()).get("refs/heads/main")).to.equal(second);
     expect((await (await freshReader()).objects.commit(first))?.id).to.equal(first);
+  });
+
+  describe("after a maintenance that was killed", () => {
+    needsProgram("flock");
+
+    it("is maintained again, without the locks that are left", async () => {
+      const objects = path.join(repository.gitDir, "objects");
+      await mkdir(path.join(objects, "info/commit-graphs"), { recursive: true });
+      const locks = ["pack/multi-pack-index.lock", "info/commit-graphs/commit-graph-chain.lock"];
+      for (const lock of locks) await writeFile(path.join(objects, lock), "");
+      await repository.maintain();
+      for (const lock of locks) {
+        const names = await readdir(path.dirname(path.join(objects, lock)));
+        expect(names).to.not.include(path.basename(lock));
+        expect(names).to.include(path.basename(lock, ".lock"));
+      }
+    });
   });
 });
 

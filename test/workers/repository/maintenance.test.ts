@@ -4,7 +4,7 @@ import path from "node:path";
 import { expect } from "chai";
 
 import { repositoryStream } from "../../../src/events/repository/repository.ts";
-import { heldPush } from "../../../src/platform/git/push/hold.ts";
+import { held } from "../../../src/platform/git/push/hold.ts";
 import { openGit } from "../../../src/platform/git/repositories.ts";
 import { PermanentFailure } from "../../../src/platform/queue/queue.ts";
 import type { WorkerDeps } from "../../../src/workers/core/deps.ts";
@@ -80,7 +80,11 @@ describe("maintenance of a repository", () => {
       const { gitDir } = await repositories.ensure(id, "main");
       // As the service does: without this lock, upkeep takes a push for one that was killed, and loose objects
       // would go into directories that upkeep removes when it finds them empty.
-      const [program, args] = heldPush(gitDir, ["-c", "transfer.unpackLimit=1", "receive-pack"]);
+      const [program, args] = held(gitDir, "pushing", [
+        "-c",
+        "transfer.unpackLimit=1",
+        "receive-pack",
+      ]);
       const receivePack = `--receive-pack=${[program, ...args].join(" ")}`;
       const pushersMax = 4;
       const copies = await Promise.all(

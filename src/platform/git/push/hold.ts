@@ -9,34 +9,38 @@ const exitHeld = 75;
 /** On one command line. */
 const namesAtOnce = 500;
 
-const holdOf = (gitDir: string): string => path.join(gitDir, "objects", "pushing");
+/** What a program may be at: the names of the files that are locked meanwhile. */
+export type Hold = "pushing" | "upkeep";
+
+const fileOf = (gitDir: string, hold: Hold): string => path.join(gitDir, "objects", hold);
 
 type Command = readonly [program: string, args: readonly string[]];
 
 /**
- * A git that takes a push in or changes refs, holding a shared lock (flock(2)) on a file of the repository. The programs it
- * starts inherit the lock, which ends with the last of them, however it ends: that nobody holds it means
- * that nobody is at a push, in whichever process or container of whichever machine.
+ * A git that takes a push in or changes refs ("pushing"), or that packs ("upkeep"), holding a shared lock (flock(2)) on a
+ * file of the repository. The programs it starts inherit the lock, which ends with the last of them, however it ends:
+ * that nobody holds it means that nobody is at it, in whichever process or container of whichever machine.
  */
-export function heldPush(gitDir: string, args: readonly string[]): Command {
+export function held(gitDir: string, hold: Hold, args: readonly string[]): Command {
   if (!canHold()) return ["git", args];
-  return ["flock", ["--no-fork", "--shared", holdOf(gitDir), "git", ...args]];
+  return ["flock", ["--no-fork", "--shared", fileOf(gitDir, hold), "git", ...args]];
 }
 
 /**
- * Removes what killed programs of heldPush left. Does nothing while a push to the repository is under way;
- * a push that begins meanwhile waits until this is done.
+ * Removes what killed programs left that held this. Does nothing while one of them is at the repository; one that
+ * begins meanwhile waits until this is done.
  *
- * @param directories paths of directories and files, all made by such programs
+ * @param files paths of directories and files, all made by programs that hold this
  */
-export async function removeOfDeadPushes(
+export async function removeOfDead(
   gitDir: string,
-  directories: readonly string[],
+  hold: Hold,
+  files: readonly string[],
 ): Promise<void> {
   if (!canHold()) return;
-  for (let at = 0; at < directories.length; at += namesAtOnce) {
-    const some = directories.slice(at, at + namesAtOnce);
-    const removal = [holdOf(gitDir), "rm", "-rf", "--", ...some];
+  for (let at = 0; at < files.length; at += namesAtOnce) {
+    const some = files.slice(at, at + namesAtOnce);
+    const removal = [fileOf(gitDir, hold), "rm", "-rf", "--", ...some];
     const alone = ["--exclusive", "--nonblock", "--conflict-exit-code", String(exitHeld)];
     try {
       await run("flock", [...alone, ...removal], { cwd: "/", env: gitEnvironment() });

@@ -9,11 +9,13 @@ import {
   removeDeadLocks,
   removeLeftOverLocks,
   removeLeftOverObjects,
+  removeLeftOverUpkeep,
 } from "../../../../src/platform/git/bytes.ts";
 import { startPackService } from "../../../../src/platform/git/pack-service.ts";
 import { packet } from "../../../../src/platform/git/pkt-line.ts";
 import { updateRefs } from "../../../../src/platform/git/ref-update.ts";
 import type { Repository } from "../../../../src/platform/git/repository.ts";
+import { runGit } from "../../../../src/platform/git/run.ts";
 import { eventually } from "../../../support/eventually.ts";
 import { commit, git, temporaryDirectory, tryGit, workingCopy } from "../../../support/git.ts";
 import { processes } from "../../../support/process.ts";
@@ -86,16 +88,6 @@ describe("locks that a killed git left", () => {
     expect(await git(copy, "rev-parse", "new")).to.equal(head);
   });
 
-  it("of upkeep are given the time that upkeep takes", async () => {
-    const name = "objects/pack/multi-pack-index.lock";
-    const file = await left(name, 2 * hourMs);
-    await removeLeftOverLocks(gitDir);
-    expect(await isThere(file)).to.equal(true);
-    await left(name, 7 * hourMs);
-    await removeLeftOverLocks(gitDir);
-    expect(await isThere(file)).to.equal(false);
-  });
-
   it("are all that goes: refs and files of other names stay", async () => {
     const before = await git(copy, "for-each-ref");
     const other = await left("refs/heads/locked", 9 * hourMs);
@@ -105,6 +97,50 @@ describe("locks that a killed git left", () => {
     expect(await git(copy, "for-each-ref"))
       .to.contain(before)
       .and.to.contain("refs/heads/locked");
+  });
+});
+
+describe("files that a killed upkeep left", () => {
+  const names = [
+    "objects/pack/multi-pack-index.lock",
+    "objects/pack/.tmp-12-pack-0a.pack",
+    "objects/info/commit-graphs/commit-graph-chain.lock",
+    "objects/info/commit-graphs/tmp_graph_aB1",
+    "objects/bitmap-ref-tips_aB1",
+  ];
+  const others = ["objects/pack/pack-0a.pack", "objects/info/commit-graphs/graph-0a.graph"];
+
+  it("go when they are old, and nothing else does", async () => {
+    const files = await Promise.all(names.map((name) => left(name, 7 * hourMs)));
+    const kept = await Promise.all(others.map((name) => left(name, 7 * hourMs)));
+    await removeLeftOverUpkeep(gitDir);
+    for (const file of files) expect(await isThere(file), file).to.equal(false);
+    for (const file of kept) expect(await isThere(file), file).to.equal(true);
+  });
+
+  describe("when it is known whether one lives", () => {
+    needsProgram("flock");
+
+    it("stay while one lives, and go at once when none does", async () => {
+      const files = await Promise.all(names.map((name) => left(name, 0)));
+      const end = new AbortController();
+      const options = {
+        holds: "upkeep",
+        input: new Promise<string>(() => {}),
+        signal: end.signal,
+      } as const;
+      const living = runGit(gitDir, ["cat-file", "--batch"], options).catch(() => undefined);
+      await eventually(async () =>
+        (await processes()).some(({ command }) => command.includes(`${gitDir} cat-file --batch`)),
+      );
+      await removeLeftOverUpkeep(gitDir);
+      for (const file of files) expect(await isThere(file), file).to.equal(true);
+
+      end.abort();
+      await living;
+      await removeLeftOverUpkeep(gitDir);
+      for (const file of files) expect(await isThere(file), file).to.equal(false);
+    });
   });
 });
 
