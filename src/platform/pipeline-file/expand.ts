@@ -35,11 +35,31 @@ export function expandText(text: string, lookup: (name: string) => string | unde
  * @param raw names whose values hold no references
  */
 export function expandVariables(variables: Variables, raw: ReadonlySet<string>): Variables {
+  const look = expander(variables, raw);
+  return new Map([...variables.keys()].map((name) => [name, look(name) ?? ""]));
+}
+
+/**
+ * As `expandVariables`, one at a time: those that are not looked up take no time.
+ *
+ * @param note called with the length of each value that is looked up, also of those that others name
+ */
+export function expander(
+  variables: Variables,
+  raw: ReadonlySet<string>,
+  note?: (length: number) => void,
+): (name: string) => string | undefined {
   const done = new Map<string, string>();
   const underWay = new Set<string>();
   let lookups = 0;
   /** Names left as they are written so far, because a circle or a limit was met. */
   let left = 0;
+
+  function look(name: string): string | undefined {
+    const value = resolved(name);
+    note?.(value?.length ?? 0);
+    return value;
+  }
 
   function resolved(name: string): string | undefined {
     const known = done.get(name);
@@ -54,12 +74,12 @@ export function expandVariables(variables: Variables, raw: ReadonlySet<string>):
     }
     const leftBefore = left;
     underWay.add(name);
-    const value = expandText(written, resolved);
+    const value = expandText(written, look);
     underWay.delete(name);
     // Inside a circle the value depends on where it was entered: only whole ones are kept.
     if (underWay.size === 0 || left === leftBefore) done.set(name, value);
     return value;
   }
 
-  return new Map([...variables.keys()].map((name) => [name, resolved(name) ?? ""]));
+  return look;
 }

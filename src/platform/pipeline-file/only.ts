@@ -4,7 +4,7 @@ import type { PipelineSource } from "../../events/pipeline/source.ts";
 import { holds } from "./expression.ts";
 import { names, oneOrMany } from "./field.ts";
 import { occurs } from "./pattern.ts";
-import { Condition, expandGlobs, type PathMatcher } from "./rules.ts";
+import { Condition, type PathMatcher } from "./rules.ts";
 
 const Policy = z.strictObject({
   refs: names(200).optional(),
@@ -50,7 +50,7 @@ export async function included(
   const refs = (policy: OnlyPolicy) => policy.refs?.some((each) => fits(each, facts, projectPath));
   const texts = (policy: OnlyPolicy) => policy.variables?.some((each) => holds(each, lookup));
   const changes = async (policy: OnlyPolicy) =>
-    policy.changes && (await paths.changed(expandGlobs(policy.changes, variables), null));
+    policy.changes && (await paths.changed(paths.expand(policy.changes, variables), null));
 
   if ((refs(only) ?? true) === false || (texts(only) ?? true) === false) return false;
   if ((await changes(only)) === false) return false;

@@ -1,10 +1,10 @@
 import { z } from "zod";
 
-import { expandText, expandVariables, type Variables } from "./expand.ts";
+import { expander, expandText, type Variables } from "./expand.ts";
 import { type Expression, ExpressionError, holds, parseExpression } from "./expression.ts";
 import { flag, names, StartIn, text, variables } from "./field.ts";
 import { AllowFailure, Needs } from "./job-config.ts";
-import { globMatcher } from "./pattern.ts";
+import { patternLengthMax as globLengthMax, globMatcher } from "./pattern.ts";
 
 /** Conditions of a file are parsed once each, however many jobs carry them. */
 const parsed = new Map<string, Expression | string>();
@@ -100,14 +100,38 @@ export type RepositoryFacts = Readonly<{
 /** Comparisons of paths with globs that one pipeline may make. */
 const comparisonsMax = 2_000_000;
 
+/** Characters of values of variables that it may look up for them, and what each lookup counts beside. */
+const [expandedMax, lookupLength] = [64 * 1024 ** 2, 16];
+
 /** Matches globs against paths, and remembers the answers. */
 export class PathMatcher {
   readonly #facts: RepositoryFacts;
   readonly #answers = new Map<string, Promise<boolean>>();
   #comparisons = 0;
+  #expanded = 0;
 
   constructor(facts: RepositoryFacts) {
     this.#facts = facts;
+  }
+
+  /**
+   * Globs with variables filled in. What is not defined stays as it is written: an empty part could match everything. So
+   * does what becomes too long for a glob.
+   *
+   * @throws UnanswerableRule
+   */
+  expand(globs: readonly string[], variables: Variables): readonly string[] {
+    if (!globs.some((glob) => glob.includes("$"))) return globs;
+    const look = expander(variables, new Set(), (length) => {
+      this.#expanded += length + lookupLength;
+      if (this.#expanded > expandedMax) {
+        throw new UnanswerableRule("The paths of the rules name too many and too long variables.");
+      }
+    });
+    return globs.map((glob) => {
+      const text = expandText(glob, (name) => look(name) ?? `$${name}`);
+      return text.length > globLengthMax ? glob : text;
+    });
   }
 
   /** @throws UnanswerableRule */
@@ -168,18 +192,11 @@ export async function ruleFor(
     const { changes, exists } = rule;
     if (changes !== undefined) {
       const { paths: globs, compareTo } = changes;
-      const [other = null] = expandGlobs(compareTo === null ? [] : [compareTo], variables);
-      if (!(await paths.changed(expandGlobs(globs, variables), other))) continue;
+      const [other = null] = paths.expand(compareTo === null ? [] : [compareTo], variables);
+      if (!(await paths.changed(paths.expand(globs, variables), other))) continue;
     }
-    if (exists !== undefined && !(await paths.exists(expandGlobs(exists, variables)))) continue;
+    if (exists !== undefined && !(await paths.exists(paths.expand(exists, variables)))) continue;
     return rule;
   }
   return undefined;
-}
-
-/** Globs with variables filled in. What is not defined stays as it is written: an empty part could match everything. */
-export function expandGlobs(globs: readonly string[], variables: Variables): readonly string[] {
-  if (!globs.some((glob) => glob.includes("$"))) return globs;
-  const values = expandVariables(variables, new Set());
-  return globs.map((glob) => expandText(glob, (name) => values.get(name) ?? `$${name}`));
 }

@@ -24,6 +24,14 @@ function laughs(levels: number): string {
   return lines.join("\n");
 }
 
+/** Of 3,000 rules with the same glob, and 500 variables that take long to expand. */
+function rulesNaming(glob: string): string {
+  const variables = Array.from({ length: 500 }, (_, n) => `  V${n}: "${"$E".repeat(300)}"`);
+  const rules = Array.from({ length: 100 }, () => `{exists: ["${glob}"]}`).join(", ");
+  const jobs = Array.from({ length: 30 }, (_, n) => `j${n}: {script: x, rules: [${rules}]}`);
+  return ["variables:", '  E: ""', "  A: a", ...variables, ...jobs, "end: {script: x}"].join("\n");
+}
+
 describe("a hostile pipeline file", () => {
   it("does not expand anchors beyond a limit", () =>
     within(2_000, async () => {
@@ -98,6 +106,25 @@ describe("a hostile pipeline file", () => {
         "too many paths",
       );
     }));
+
+  it("expands for its rules only the variables that they name", () =>
+    within(2_000, async () => {
+      const { jobs } = await compile(rulesNaming("$A/gone"));
+      expect(jobs.map(({ name }) => name)).to.deep.equal(["end"]);
+    }));
+
+  it("does not expand the variables of its rules without end", () =>
+    within(10_000, async () => {
+      expect((await problems(rulesNaming("$V0$V1$V2$V3$V4$V5$V6$V7$V8$V9")))[0]).to.contain(
+        "name too many and too long variables",
+      );
+    }));
+
+  it("keeps no glob that variables make longer than one may be", async () => {
+    const file = "job: {script: x, rules: [{exists: [$LONG]}]}";
+    const given = { files: { $LONG: "" }, outer: { LONG: "x".repeat(1_025) } };
+    expect((await compile(file, given)).jobs).to.have.length(1);
+  });
 
   it("may name keys that objects have by themselves", async () => {
     const { jobs } = await compile("constructor: {script: x}\ntoString: {script: y}");
