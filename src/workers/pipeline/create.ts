@@ -8,6 +8,7 @@ import type { PipelineOrigin, PlannedJob } from "../../events/pipeline/pipeline.
 import { projectSubject } from "../../events/project/project.ts";
 import { branchPrefix } from "../../events/repository/repository.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
+import { mask, maskedForms } from "../../platform/job-log/mask.ts";
 import type { CompiledPipeline, PipelineFacts } from "../../platform/pipeline-file/compile.ts";
 import { type PipelineCompiler, pipelineCompiler } from "../../platform/pipeline-file/compiler.ts";
 import { PipelineFileError } from "../../platform/pipeline-file/value.ts";
@@ -100,7 +101,9 @@ export async function createPipeline(
       ...Object.entries(variables),
     ]),
   });
-  const made = await compileFile(file, facts);
+  const masked = [...outer.values()].filter((each) => each.masked).map(({ value }) => value);
+  const secrets = [...masked, ...Object.values(variables)];
+  const made = await compileFile(file, facts, secrets);
   if ("none" in made) {
     if (given === undefined) return made;
     // The job that starts it fails; a pipeline without jobs shows the reason as well.
@@ -123,9 +126,11 @@ type MadeOfFile = Readonly<{
   failureReason: string | null;
 }>;
 
+/** @param secrets values of variables that no reason may show: all may see it who see the pipeline */
 async function compileFile(
   { text, name }: Pick<GivenFile, "text" | "name">,
   facts: PipelineFacts,
+  secrets: readonly string[],
 ): Promise<MadeOfFile | NoPipeline> {
   try {
     const compiled = await pipelineFiles.compile(text, name, facts);
@@ -134,7 +139,8 @@ async function compileFile(
     return { compiled, failureReason: null };
   } catch (error) {
     if (!(error instanceof PipelineFileError)) throw error;
-    const failureReason = clipText(storableText(error.message), reasonLengthMax);
+    const message = mask(Buffer.from(error.message), maskedForms(secrets)).toString();
+    const failureReason = clipText(storableText(message), reasonLengthMax);
     return { compiled: undefined, failureReason };
   }
 }

@@ -119,6 +119,23 @@ describe("variables of a project", () => {
     expect(list.body["_embedded"]).to.deep.equal({ restPipelineJobVariableModelList: [both.body] });
   });
 
+  it("are masked in what is wrong with a file, as are those that a pipeline is started with", async () => {
+    const { ci, create } = await given();
+    await create({ key: "SECRET", value: "secret-of-anna", mask: true });
+    await create({ key: "OPEN", value: "open-to-all" });
+    const reasonFor = async (file: string, variables: object[] = []) => {
+      await ci.commit({ ".forge-ci.yaml": file }, "Change [skip ci]");
+      const { localId } = await ci.start({ variables });
+      return String((await ci.pipeline(localId))["failureReason"]);
+    };
+    const compare = "{changes: {paths: [a], compare_to: $OPEN-$SECRET-$GIVEN}}";
+    const variables = [{ key: "GIVEN", value: "given-once" }];
+    const compared = await reasonFor(`a: {script: x, rules: [${compare}]}`, variables);
+    expect(compared).to.contain(": open-to-all-[MASKED]******-[MASKED]**.");
+    const included = await reasonFor('include: {local: "$SECRET.yaml"}\na: {script: x}');
+    expect(included).to.contain("There is no file [MASKED]******.yaml.");
+  });
+
   it("stand in the log only sealed", async () => {
     const { create, project } = await given();
     await create({ key: "SECRET", value: "plain text of the secret" });
