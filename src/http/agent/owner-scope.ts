@@ -12,8 +12,8 @@ export type AgentOwnerScope = Readonly<{
   noun: "Project" | "Company" | "Instance";
   base: RoutePath;
   params: z.ZodType<Readonly<Record<string, string>>>;
-  reading: Readonly<{ scope: "PROJECT_READ" | "COMPANY_READ" | "none" }>;
-  writing: Readonly<{ scope: "PROJECT_EDIT" | "COMPANY_WRITE" | "none" }>;
+  reading: Readonly<{ scope: "PROJECT_READ" | "COMPANY_READ" | "USER_WRITE" }>;
+  writing: Readonly<{ scope: "PROJECT_EDIT" | "COMPANY_WRITE" | "USER_WRITE" }>;
   access: "project:ADMIN" | "company:ADMIN" | "admin";
 }>;
 
@@ -38,8 +38,8 @@ export const agentOwnerScopes: readonly AgentOwnerScope[] = [
     noun: "Instance",
     base: "/admin/runners",
     params: z.object({}),
-    reading: { scope: "none" },
-    writing: { scope: "none" },
+    reading: { scope: "USER_WRITE" },
+    writing: { scope: "USER_WRITE" },
     access: "admin",
   },
 ];

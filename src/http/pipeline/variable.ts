@@ -78,7 +78,7 @@ type VariableScope = Readonly<{
   base: RoutePath;
   params: z.ZodType<Readonly<Record<string, string>>>;
   access: `${"project" | "team" | "company"}:ADMIN` | "admin";
-  scope: Scope | "none";
+  scope: Scope;
 }>;
 
 const variableScopes: readonly VariableScope[] = [
@@ -87,7 +87,7 @@ const variableScopes: readonly VariableScope[] = [
     access: accessAt(ownerScope, "ADMIN"),
     scope: ownerScope.write,
   })),
-  { noun: "Instance", base: "/admin", params: z.object({}), access: "admin", scope: "none" },
+  { noun: "Instance", base: "/admin", params: z.object({}), access: "admin", scope: "USER_WRITE" },
 ];
 
 type Request = RequestContext & Readonly<{ userId: UserId }>;

@@ -105,6 +105,10 @@ for (const route of routes) {
       });
     }
 
+    if (access === "admin") {
+      it("needs a token with a scope", () => expect(scope).not.to.equal("none"));
+    }
+
     if (needsAdministrator(access)) {
       leavesNoTrace("is refused to who is no administrator", async () => {
         await refuses(call(route, world.hidden, world.anna.token), 403, "auth.admin_required");
