@@ -13,6 +13,8 @@ export type Push = Readonly<{
   refs: readonly RequestedRef[];
   /** It makes so many new refs that they are synced by us, together, when git is done. */
   together?: boolean;
+  /** Distinguishes attempts at the same command: of these, only the last may withdraw what it announced. */
+  announcedAt?: Date;
 }>;
 
 type Row = Readonly<{
@@ -46,28 +48,38 @@ const rowsAtOnce = 1_000;
 export async function keepIntent(db: Knex, push: Push): Promise<void> {
   const { pushId: push_id, projectId: project_id } = push;
   const metadata = JSON.stringify(push.metadata);
-  const { together = false } = push;
-  const rows = push.refs.map((ref) => ({ push_id, project_id, metadata, together, ...ref }));
+  const { together = false, announcedAt: at } = push;
+  const of = { push_id, project_id, metadata, together, ...(at && { created_at: at }) };
+  const rows = push.refs.map((ref) => ({ ...of, ...ref }));
   if (rows.length <= rowsAtOnce) await db("push_intent").insert(rows);
   else await db.batchInsert("push_intent", rows, rowsAtOnce);
+}
+
+/** Takes over the intents of an earlier attempt at the same command, which cannot withdraw them any more. */
+export async function takeOverIntents(db: Knex, push: Push): Promise<void> {
+  await db("push_intent").where({ push_id: push.pushId }).update({ created_at: push.announcedAt });
 }
 
 /** @param made refs that git said it changed; undefined when it did not come to say */
 export async function endIntent(
   db: Knex,
-  { pushId: push_id }: Push,
+  { pushId: push_id, announcedAt: created_at }: Push,
   made: ReadonlySet<string> | undefined,
 ): Promise<void> {
   if (made === undefined) {
-    await db("push_intent").where({ push_id }).update({ ended: true });
+    const own = { push_id, ...(created_at && { created_at }) };
+    await db("push_intent").where(own).update({ ended: true });
     return;
   }
-  await db.raw(endSql, { push_id, made: [...made] });
+  await db.raw(endSql, { push_id, made: [...made], created_at: created_at ?? null });
 }
 
 /** In one statement, because each of them is a wait on the way of every push. */
 const endSql = `
-  with refused as (delete from push_intent where push_id = :push_id and not ref = any(:made))
+  with refused as (
+    delete from push_intent where push_id = :push_id and not ref = any(:made)
+      and created_at = coalesce(:created_at::timestamptz, created_at)
+  )
   update push_intent set ended = true, done_order = nextval('public.push_intent_done')
   where push_id = :push_id and ref = any(:made)`;
 

@@ -29,6 +29,7 @@ import {
   intentsOf,
   type Push,
   type RequestedRef,
+  takeOverIntents,
 } from "./push-intent.ts";
 import { type RefRecorder, type RefRecorderDeps, refRecorder } from "./ref-recorder.ts";
 
@@ -144,7 +145,8 @@ async function attemptOnce(
     throw error;
   }
   const { metadata, project, kept = [] } = order;
-  const push = { pushId: metadata.commandId, projectId: project.id, metadata, refs: updates };
+  const of = { pushId: metadata.commandId, projectId: project.id, metadata };
+  const push = { ...of, refs: updates, announcedAt: deps.now() };
   const recorder = refRecorder(deps);
   let isShared: boolean;
   try {
@@ -189,6 +191,7 @@ async function announce(
   const isSame = ({ ref, before, after }: RequestedRef): boolean =>
     announced.some((one) => one.ref === ref && one.before === before && one.after === after);
   if (announced.length !== push.refs.length || !push.refs.every(isSame)) throw stillUnderWay();
+  await takeOverIntents(db, push);
   return true;
 }
 

@@ -5,7 +5,9 @@ import { expect } from "chai";
 
 import { repositoryStream } from "../../src/events/repository/repository.ts";
 import { changeRefs, type RefOrder } from "../../src/git/ref-change.ts";
+import { refRecorder } from "../../src/git/ref-recorder.ts";
 import { startUpdate } from "../../src/platform/git/ref-update.ts";
+import { keyedLock } from "../../src/platform/keyed-lock.ts";
 import { Refusal } from "../../src/platform/refusal.ts";
 import { findProjectById } from "../../src/projections/project/project.ts";
 import { secretKey } from "../support/app.ts";
@@ -173,6 +175,32 @@ describe("changing refs", () => {
       "BranchCreated main by anna",
       "TagCreated v1 by anna",
     ]);
+  });
+
+  it("names who requested it when the attempt that was taken for dead loses to it meanwhile", async () => {
+    const requested = await order();
+    const pushId = requested.metadata.commandId;
+    const dead = { pushId, projectId: project.id, metadata: requested.metadata, refs: tag("v1") };
+    const push = { ...dead, announcedAt: new Date(Date.now() - 1_000) };
+    await app.refs.begin(push);
+    const elsewhere = refRecorder(app, keyedLock());
+    let hasLost = false;
+    // Called between its change of the ref and the record of it.
+    const find: typeof app.git.find = async (id) => {
+      const isMade = (await intents()).some(({ done_order }) => done_order !== null);
+      if (isMade && !hasLost) {
+        hasLost = true;
+        await elsewhere.finish(push, new Set());
+      }
+      return app.git.find(id);
+    };
+    const git = Object.assign(Object.create(app.git), { find });
+
+    const { refs } = await changeRefs({ ...app, git }, requested);
+
+    expect([hasLost, ...refs]).to.deep.equal([true, ["refs/tags/v1", first]]);
+    expect(await intents()).to.deep.equal([]);
+    expect((await recordedChanges()).slice(1)).to.deep.equal(["TagCreated v1 by anna"]);
   });
 
   it("is all or nothing", async () => {
