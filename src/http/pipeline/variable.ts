@@ -14,6 +14,7 @@ import {
 } from "../../events/pipeline/variable.ts";
 import type { Scope } from "../../events/token/access-token.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
+import { NotOpened } from "../../platform/key/vault.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import {
   findVariable,
@@ -111,7 +112,11 @@ async function present(row: VariableRow, { vault }: Deps): Promise<z.input<typeo
   return {
     id: row.id,
     key: row.key,
-    value: await vault.open(row.value),
+    // One whose key is lost is shown as well: it is to be set anew.
+    value: await vault.open(row.value).catch((error: unknown) => {
+      if (error instanceof NotOpened) return null;
+      throw error;
+    }),
     environmentScope: row.environment_scope,
     mask: row.masked,
     protected: row.protected,

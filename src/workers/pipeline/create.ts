@@ -9,6 +9,7 @@ import { projectSubject } from "../../events/project/project.ts";
 import { branchPrefix } from "../../events/repository/repository.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { mask, maskedForms } from "../../platform/job-log/mask.ts";
+import { NotOpened } from "../../platform/key/vault.ts";
 import type { CompiledPipeline, PipelineFacts } from "../../platform/pipeline-file/compile.ts";
 import { type PipelineCompiler, pipelineCompiler } from "../../platform/pipeline-file/compiler.ts";
 import { PipelineFileError } from "../../platform/pipeline-file/value.ts";
@@ -90,7 +91,11 @@ export async function createPipeline(
   const more = new Map([...ofRequests, ...Object.entries({ ...ofParent, ...ofUser })]);
   const addresses = addressesOf(deps, instance);
   const sources = { project, origin, commit, isProtected, more, addresses };
-  const outer = await settingVariables(deps, { project, isProtected, environment: null });
+  const outer = await settingsOf(deps, project, isProtected);
+  if (outer === undefined) {
+    const failed = { compiled: undefined, failureReason: unreadableReason };
+    return record(deps, { project, origin, variables, metadata, ...failed });
+  }
   const facts = factsOf(deps, {
     repository,
     origin,
@@ -113,7 +118,19 @@ export async function createPipeline(
   return record(deps, { project, origin, variables, metadata, ...made });
 }
 
+/** Undefined when one of them cannot be opened. */
+async function settingsOf(deps: CreateDeps, project: ProjectRow, isProtected: boolean) {
+  try {
+    return await settingVariables(deps, { project, isProtected, environment: null });
+  } catch (error) {
+    if (error instanceof NotOpened) return undefined;
+    throw error;
+  }
+}
+
 const reasonLengthMax = 2_000;
+const unreadableReason =
+  "A variable of the project, its team or company, or the service cannot be read, because its key is lost: set it anew.";
 export const noPipelineReason: Readonly<Record<NoPipeline["none"], string>> = {
   no_file: "The project has no pipeline file on that branch or tag.",
   refused: "The workflow rules of the file let no pipeline start.",

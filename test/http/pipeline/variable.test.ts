@@ -136,6 +136,23 @@ describe("variables of a project", () => {
     expect(included).to.contain("There is no file [MASKED]******.yaml.");
   });
 
+  it("fail a pipeline where one cannot be read, until it is set anew", async () => {
+    const { ci, at, create, seen } = await given();
+    const { body: made } = await create({ key: "LOST", value: "x" });
+    const rows = () => app.deps.db("pipeline_variable").where({ id: made["id"] });
+    const { value } = await rows().first("value");
+    await rows().update({ value: value.replace(/.{4}$/, "AAAA") });
+    await ci.commit({ ".forge-ci.yaml": "a: {script: x}" }, "Add [skip ci]");
+    const failed = await ci.start();
+    expect(failed["status"]).to.equal("FAILED");
+    expect(failed["failureReason"]).to.contain("cannot be read, because its key is lost");
+    const one = `${at}/${made["id"]}`;
+    expect((await app.get(one, { token })).body).to.include({ key: "LOST", value: null });
+    expect((await app.put(one, { token, body: { value: "y" } })).status).to.equal(200);
+    const { variables } = await seen();
+    expect(variables.find(({ key }) => key === "LOST")?.value).to.equal("y");
+  });
+
   it("stand in the log only sealed", async () => {
     const { create, project } = await given();
     await create({ key: "SECRET", value: "plain text of the secret" });
