@@ -1,5 +1,5 @@
 import type { FileVariable, JobSpec, JobWhen } from "../../events/pipeline/job-spec.ts";
-import { expandText, expandVariables, type Variables } from "./expand.ts";
+import { expander, expandText, type Variables } from "./expand.ts";
 import type { FileVariables } from "./field.ts";
 import type { CacheConfig, NeedConfig } from "./job-config.ts";
 import type { JobConfig } from "./job-schema.ts";
@@ -114,9 +114,9 @@ function resourceGroupOf(
     if (variable.raw) raw.add(key);
     else raw.delete(key);
   }
-  const values = expandVariables(known, raw);
+  const look = expander(known, raw);
   const expand = (text: string, more?: string) =>
-    expandText(text, (key) => (key === "CI_ENVIRONMENT_NAME" ? more : values.get(key)));
+    expandText(text, (key) => (key === "CI_ENVIRONMENT_NAME" ? more : look(key)));
   return expand(resourceGroup, expand(environment?.name ?? "")) || null;
 }
 

@@ -24,12 +24,17 @@ function laughs(levels: number): string {
   return lines.join("\n");
 }
 
-/** Of 3,000 rules with the same glob, and 500 variables that take long to expand. */
-function rulesNaming(glob: string): string {
+/** With 500 variables that take long to expand. */
+const withVariables = (jobs: readonly string[]): string => {
   const variables = Array.from({ length: 500 }, (_, n) => `  V${n}: "${"$E".repeat(300)}"`);
+  return ["variables:", '  E: ""', "  A: a", ...variables, ...jobs].join("\n");
+};
+
+/** Of 3,000 rules with the same glob. */
+function rulesNaming(glob: string): string {
   const rules = Array.from({ length: 100 }, () => `{exists: ["${glob}"]}`).join(", ");
   const jobs = Array.from({ length: 30 }, (_, n) => `j${n}: {script: x, rules: [${rules}]}`);
-  return ["variables:", '  E: ""', "  A: a", ...variables, ...jobs, "end: {script: x}"].join("\n");
+  return withVariables([...jobs, "end: {script: x}"]);
 }
 
 describe("a hostile pipeline file", () => {
@@ -111,6 +116,13 @@ describe("a hostile pipeline file", () => {
     within(2_000, async () => {
       const { jobs } = await compile(rulesNaming("$A/gone"));
       expect(jobs.map(({ name }) => name)).to.deep.equal(["end"]);
+    }));
+
+  it("expands for resource groups only the variables that they name", () =>
+    within(2_000, async () => {
+      const job = (_: unknown, n: number) => `j${n}: {script: x, resource_group: $A}`;
+      const file = withVariables(Array.from({ length: 200 }, job));
+      expect((await problems(file))[0]).to.contain("4194304 bytes together");
     }));
 
   it("does not expand the variables of its rules without end", () =>
