@@ -1,8 +1,10 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Knex } from "knex";
+import { sqlState } from "../../platform/postgres-error.ts";
 import { beforeEverything } from "./checkpoint.ts";
 import { lagging } from "./visible.ts";
 
+const undefinedColumn = "42703";
 const waitMaxMsDefault = 5_000;
 const [pollMinMs, pollMaxMs] = [10, 250];
 
@@ -32,8 +34,14 @@ export async function gathered<Row extends object>(
 ): Promise<Row> {
   const read = async (): Promise<Progress & Row> => {
     const both = `select * from (${progress}) as progress cross join lateral (${text}) as answer`;
-    const { rows } = await db.raw<{ rows: [Progress & Row] }>(both, [...bindings]);
-    return rows[0];
+    try {
+      const { rows } = await db.raw<{ rows: [Progress & Row] }>(both, [...bindings]);
+      return rows[0];
+    } catch (error) {
+      // While they are built, the tables are those of an earlier version.
+      if (sqlState(error) === undefinedColumn) await untilGathered(db, 0);
+      throw error;
+    }
   };
   const deadline = performance.now() + waitMaxMs;
   let now = await read();

@@ -71,6 +71,14 @@ describe("waiting for the gathered read models", () => {
     await expect(untilGathered(db, 600_000)).to.be.rejectedWith("does not show yet");
   });
 
+  it("is refused while the tables of an earlier version lack what is read", async () => {
+    await move("gathered", 7);
+    const reading = () => gathered(db, { text: "select later from projection_feed", bindings: [] });
+    await expect(reading()).to.be.rejectedWith('column "later" does not exist');
+    await db("projection_checkpoint").where({ name: "tree" }).update({ state: "behind" });
+    await expect(reading()).to.be.rejectedWith("does not show yet");
+  });
+
   it("is refused after its limit", async () => {
     await expect(untilGathered(db, 30)).to.be.rejectedWith("does not show yet");
   });
