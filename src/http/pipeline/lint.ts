@@ -10,6 +10,7 @@ import { findRef } from "../../projections/repository/git-ref.ts";
 import { isProtectedRef, pipelineFileNames, pipelineFiles } from "../../workers/pipeline/create.ts";
 import { factsOf } from "../../workers/pipeline/facts.ts";
 import { predefinedVariables } from "../../workers/pipeline/predefined.ts";
+import { userVariables } from "../../workers/pipeline/user-variable.ts";
 import { type Route, route } from "../core/route.ts";
 import { bool, nameLengthMax } from "../core/schema.ts";
 import { base, ProjectParams, writing } from "./found.ts";
@@ -93,7 +94,7 @@ const postLint = route({
     const repository = await deps.git.ensure(project.id, project.default_branch);
     const commit = await repository.objects.commit(origin.commitId);
     const isProtected = await isProtectedRef(deps, project, origin);
-    const more = new Map<string, string>();
+    const more = new Map(Object.entries(await userVariables(deps, userId)));
     const addresses = addressesOf(deps, await deps.settings());
     const sources = { project, origin, commit, isProtected, more, addresses };
     const predefined = predefinedVariables(sources);

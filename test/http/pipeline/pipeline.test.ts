@@ -283,6 +283,14 @@ describe("checking a pipeline file", () => {
     });
   });
 
+  it("knows who checks a file as it knows who starts a pipeline", async () => {
+    const ci = await givenPipelines();
+    const rules = `[{if: '$GITLAB_USER_LOGIN == "anna"'}]`;
+    const body = { content: `a: {script: x, rules: ${rules}}` };
+    const linted = await app.post(`${ci.base}/cicd/lint`, { token: ci.token, body });
+    expect(linted.body["jobs"]).to.have.length(1);
+  });
+
   it("compares paths with a branch, tag or commit by any of its names", async () => {
     const ci = await givenPipelines();
     const hash = await ci.commit({ "one.txt": "1" }, "One [skip ci]");
