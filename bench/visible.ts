@@ -36,7 +36,7 @@ const watching = await watchProjections({ databaseUrl, db });
 const closing = new AbortController();
 let heard = (): void => undefined;
 try {
-  await listen(databaseUrl, "bench", () => heard(), closing.signal);
+  await listen({ url: databaseUrl, channel: "bench" }, () => heard(), closing.signal);
   await db.raw("create table if not exists bench (id text primary key)");
   // The first ones pay for connections and compilation.
   for (let n = 0; n < 20; n += 1) await append();

@@ -74,7 +74,8 @@ export async function startHttp(platform: HttpPlatform): Promise<RunningHttp> {
   const out = ways(config);
   const { visibleWaitMaxMs: waitMaxMs } = platform;
   const waiting = waitMaxMs === undefined ? {} : { waitMaxMs };
-  const watching = await watchProjections({ databaseUrl: config.databaseUrl, db, ...waiting });
+  const { databaseUrl } = config;
+  const watching = await watchProjections({ databaseUrl, db, ...waiting, role: "http" });
   const { visible, onChange, onPosition } = watching;
   const settings = settingsReader(db, onChange);
   const counters = await openCounters(config);

@@ -70,9 +70,17 @@ export async function connectPostgres(url: string, applicationName?: string): Pr
   return client;
 }
 
-const listenPingMs = 15_000;
+/** A session that listens sends a statement this often. */
+export const listenPingMs = 15_000;
 const reconnectMinMs = 50;
 const reconnectMaxMs = 2_000;
+
+type Listening = Readonly<{
+  url: string;
+  channel: string;
+  /** Shown in pg_stat_activity; made of the channel unless given. */
+  name?: string;
+}>;
 
 /**
  * Calls `onMessage` with the payload of each NOTIFY on the channel until the signal aborts. Resolves
@@ -81,8 +89,7 @@ const reconnectMaxMs = 2_000;
  * read what it may have missed.
  */
 export function listen(
-  url: string,
-  channel: string,
+  where: Listening,
   onMessage: (payload: string) => void,
   signal: AbortSignal,
   onListening: () => void = () => undefined,
@@ -96,7 +103,7 @@ export function listen(
           onListening();
           resolve();
         };
-        await listenOnce(url, channel, onMessage, signal, listening).catch(() => undefined);
+        await listenOnce(where, onMessage, signal, listening).catch(() => undefined);
         await delay(pauseMs, undefined, { signal }).catch(() => undefined);
         pauseMs = Math.min(pauseMs * 2, reconnectMaxMs);
       }
@@ -108,13 +115,12 @@ export function listen(
 
 /** One connection's life: ends when it is lost or the signal aborts. */
 async function listenOnce(
-  url: string,
-  channel: string,
+  { url, channel, name = `listen ${channel}` }: Listening,
   onMessage: (payload: string) => void,
   signal: AbortSignal,
   onListening: () => void,
 ): Promise<void> {
-  const client = await connectPostgres(url, `listen ${channel}`);
+  const client = await connectPostgres(url, name);
   const ended = new AbortController();
   client.once("end", () => ended.abort());
   client.on("notification", (message) => {

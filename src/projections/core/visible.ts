@@ -18,7 +18,13 @@ export type VisibleDeps = Readonly<{
   db: Knex;
   /** For tests; 5000 by default. */
   waitMaxMs?: number;
+  /** Of the process, where others look for its session; see listenerName. */
+  role?: "http";
 }>;
+
+/** What the session that listens is called in pg_stat_activity. */
+export const listenerName = (role?: VisibleDeps["role"]): string =>
+  `listen ${channel}${role === undefined ? "" : ` (${role})`}`;
 
 /**
  * Called with the subject of a change; without one, when anything may have changed unheard, as with a read model that
@@ -41,7 +47,7 @@ const lookMs = 250;
 
 /** Watches how far the read models are. One a process: all its requests wait on one connection. */
 export async function watchProjections(deps: VisibleDeps): Promise<Watching> {
-  const { databaseUrl, db, waitMaxMs = waitMaxMsDefault } = deps;
+  const { databaseUrl, db, waitMaxMs = waitMaxMsDefault, role } = deps;
   const closing = new AbortController();
   const waiters = new Set<Waiter>();
   const listeners: OnChange[] = [];
@@ -95,7 +101,8 @@ export async function watchProjections(deps: VisibleDeps): Promise<Watching> {
     if (!passed) throw lagging();
   };
 
-  await listen(databaseUrl, channel, hear, closing.signal, relearn);
+  const name = listenerName(role);
+  await listen({ url: databaseUrl, channel, name }, hear, closing.signal, relearn);
   return {
     visible,
     onChange: (listener) => void listeners.push(listener),

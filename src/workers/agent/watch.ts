@@ -10,6 +10,7 @@ import { deterministicId } from "../../platform/deterministic-id.ts";
 import { findRun, giveUpRun, type JobRunRow } from "../../platform/job-log/store.ts";
 import type { Job } from "../../platform/queue/queue.ts";
 import { Refusal } from "../../platform/refusal.ts";
+import { heardSince } from "../../projections/agent/heard.ts";
 import { silentRuns } from "../../projections/agent/stuck.ts";
 import { notCurrent } from "../../projections/core/current.ts";
 import { findJobById, findJobSpec, findJobs } from "../../projections/pipeline/query.ts";
@@ -30,8 +31,8 @@ const behindMs = 5_000;
 /** Agents end jobs themselves when their time is over; this is left for what follows a script. */
 const overtimeMs = 15 * 60_000;
 
-/** While the service itself was down, no agent could be heard. */
-const startedAt = Date.now();
+/** Between two checks while no process runs that agents can reach. */
+const deafMs = 5_000;
 
 const Run = z.object({ jobId: z.string(), attempt: z.int().positive() });
 type Run = z.output<typeof Run>;
@@ -91,17 +92,19 @@ export const agentWatchWorker = defineWorker({
       await deps.queues.add([watch(runs, deps.now().getTime(), behindMs, position)]);
       return;
     }
-    const left: Run[] = [];
-    const next: number[] = [];
     // Most have ended by now, which one look at all of them shows.
     const rows = await findJobs(
       deps.db,
       runs.map(({ jobId }) => jobId),
     );
-    for (const run of runs) {
-      const row = rows.find(({ id, attempt }) => id === run.jobId && attempt === run.attempt);
-      if (row === undefined || !isWatched(row)) continue;
-      const lookInMs = await lookAt(deps, run);
+    const going = runs.filter(({ jobId, attempt }) =>
+      rows.some((row) => row.id === jobId && row.attempt === attempt && isWatched(row)),
+    );
+    const upSince = going.length === 0 ? null : await upSinceOf(deps);
+    const left: Run[] = [];
+    const next: number[] = [];
+    for (const run of going) {
+      const lookInMs = upSince === null ? deafMs : await lookAt(deps, run, upSince);
       if (lookInMs === undefined) continue;
       left.push(run);
       next.push(lookInMs);
@@ -116,13 +119,18 @@ const silentAtOnce = 500;
 /** Checks runs whose checks were lost with their queue: those of others would have found by now that they are silent. */
 export async function sweepSilentRuns(
   deps: Pick<WorkerDeps, "db" | "store" | "now">,
-  upSince = startedAt,
 ): Promise<void> {
+  const upSince = await upSinceOf(deps);
+  if (upSince === null) return;
   const heardBefore = new Date(deps.now().getTime() - 2 * silenceMs);
   for (const { id, attempt } of await silentRuns(deps.db, { heardBefore, limit: silentAtOnce })) {
     await lookAt(deps, { jobId: id, attempt }, upSince);
   }
 }
+
+/** While no process is up that agents can reach, none is silent: null. */
+const upSinceOf = async ({ db }: Pick<WorkerDeps, "db">): Promise<number | null> =>
+  (await heardSince(db))?.getTime() ?? null;
 
 /** A read model that does not show the start of a run yet shows one that is over. */
 const shows = async (db: WorkerDeps["db"], position: bigint): Promise<boolean> =>
@@ -135,13 +143,13 @@ const isWatched = ({ status, agent_id, token_hash }: JobRow): boolean =>
 /**
  * Returns a job that its agent did not confirm, and fails one whose agent has gone.
  *
- * @param upSince when this process began to receive reports of agents
+ * @param upSince since when agents have been able to report, in milliseconds
  * @returns when to check again, in milliseconds; undefined when there is nothing more to check
  */
 export async function lookAt(
   deps: Pick<WorkerDeps, "db" | "store" | "now">,
   { jobId, attempt }: Run,
-  upSince = startedAt,
+  upSince: number,
 ): Promise<number | undefined> {
   const row = await findJobById(deps.db, jobId);
   if (row === undefined || row.attempt !== attempt || !isWatched(row)) return undefined;
@@ -151,7 +159,9 @@ export async function lookAt(
     const contactAt = Math.max(upSince, ...[run?.contact_at, row.started_at].map(Number));
     const rules = await findJobSpec(deps.db, jobId);
     if (rules === undefined) return undefined;
-    const endMs = Number(row.started_at) + timeoutOf(rules, null) * 1_000 + overtimeMs;
+    const overAt = Number(row.started_at) + timeoutOf(rules, null) * 1_000 + overtimeMs;
+    // An agent whose time was over meanwhile reports the end when it can.
+    const endMs = Math.max(overAt, upSince + silenceMs);
     const silentMs = silenceMs - (now - contactAt);
     if (silentMs > 0 && endMs > now) return Math.min(silentMs, endMs - now);
     const reason = silentMs > 0 ? "job_execution_timeout" : "runner_system_failure";

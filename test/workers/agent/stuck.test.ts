@@ -66,7 +66,7 @@ describe("runs whose checks were lost with their queue", () => {
        where job.id = run.job_id and pipeline.number = ?`,
       [now(), number],
     );
-    await sweepSilentRuns({ db, store, now }, 0);
+    await sweepSilentRuns({ db, store, now });
     await app.deps.visible(await store.head());
     expect([await statusOf(confirmed), await statusOf(lost), await statusOf(heard)]).to.deep.equal([
       "FAILED",

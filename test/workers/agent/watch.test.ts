@@ -27,13 +27,14 @@ const other = await app.givenProject(anna, "other");
 
 const { db, store } = app.deps;
 /** Looks as a worker would after so much time; it has been up for longer. */
-const lookAfter = async (ms: number) => {
+const lookAfter = async (ms: number, upForMs?: number) => {
   const row = await db("pipeline_job")
     .whereNotNull("assigned_at")
     .orderBy("assigned_at", "desc")
     .first();
   const now = () => new Date(Date.now() + ms);
-  const next = await lookAt({ db, store, now }, { jobId: row.id, attempt: row.attempt }, 0);
+  const upSince = upForMs === undefined ? 0 : now().getTime() - upForMs;
+  const next = await lookAt({ db, store, now }, { jobId: row.id, attempt: row.attempt }, upSince);
   const newest = await store.head();
   await app.deps.visible(newest);
   return next;
@@ -352,12 +353,14 @@ describe("a job that runs for longer than its time", () => {
   it("is failed by the service when its agent does not end it, although it is heard", async () => {
     const pipeline = await givenPipeline("  timeout: 30m\n");
     const job = await begin();
-    const heard = async (ms: number) => {
+    const heard = async (ms: number, upForMs?: number) => {
       const contact_at = new Date(Date.now() + ms);
       await db("public.job_run").where({ agent_id: agent.id }).update({ contact_at });
-      return lookAfter(ms);
+      return lookAfter(ms, upForMs);
     };
     expect(await heard(44 * 60_000)).to.be.within(1, 60_000);
+    // It could not report the end before.
+    expect(await heard(46 * 60_000, 5_000)).to.be.within(1, 55_000);
     expect(await heard(46 * 60_000)).to.equal(undefined);
     expect(await statusOf(pipeline)).to.equal("FAILED");
     const { id } = await db("pipeline").where({ local_id: pipeline["localId"] }).first("id");
