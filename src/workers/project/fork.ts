@@ -3,7 +3,7 @@ import { z } from "zod";
 
 import { currentState } from "../../commands/core/handle.ts";
 import { isExisting, project } from "../../commands/project/project.ts";
-import { EventMetadata } from "../../events/core/event.ts";
+import { EventMetadata, type PushWishes } from "../../events/core/event.ts";
 import { projectEvents } from "../../events/project/project.ts";
 import { repositoryStream } from "../../events/repository/repository.ts";
 import { inheritLfsObjects, lfsObjectsToInherit } from "../../git/lfs-inheritance.ts";
@@ -18,6 +18,9 @@ import { defineWorker } from "../core/worker.ts";
 const queue = "project-fork";
 /** The forking request copies at once; the job serves when that process died before. */
 const delayMs = 60_000;
+
+/** Its pipelines have run in the project it was made from. */
+const withoutPipelines: PushWishes = { ciSkip: true, ciVariables: null, mergeRequest: null };
 
 /**
  * Fills a fork with the branches and tags of the project it was made from, once: a repository that has any
@@ -57,7 +60,7 @@ export async function fillFork(
   const push = {
     pushId,
     projectId: forkId,
-    metadata: { ...metadata, commandId: pushId },
+    metadata: { ...metadata, commandId: pushId, push: withoutPipelines },
     refs: [...refs].map(([ref, after]) => ({ ref, before: null, after })),
   };
   const recorder = refRecorder(deps);

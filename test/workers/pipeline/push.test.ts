@@ -27,13 +27,17 @@ async function pushed(prefix: string, count: number): Promise<readonly Recorded[
   for await (const event of store.readAll(head === undefined ? {} : { after: head })) {
     if (pipelinePush.types.has(event.type)) events.push(event);
   }
+  await work(events);
+  return events;
+}
+
+async function work(events: readonly Recorded[]): Promise<void> {
   for (const event of events) {
     for (const { data } of await pipelinePush.react(event, deps)) {
       await pipelineCreateWorker.runJob(data, deps, new AbortController().signal);
     }
   }
   await app.deps.visible(await store.head());
-  return events;
 }
 
 describe("a push of many branches", () => {
@@ -51,5 +55,23 @@ describe("a push of many branches", () => {
     const before = await at.pipelines("?size=200");
     expect(await pushed("many", 200)).to.have.length(200);
     expect(await at.pipelines("?size=200")).to.deep.equal(before);
+  });
+});
+
+describe("a fork", () => {
+  it("starts no pipelines of the branches and tags that it begins with", async () => {
+    const parent = pipelinesOf(app, anna, await app.givenProject(anna, "parent"));
+    await parent.commit({ ".forge-ci.yaml": "a: {script: x}" });
+    const body = { alias: "a-fork" };
+    const forked = await app.post(`${parent.base}/fork`, { token: anna.token, body });
+    expect(forked.status, forked.text).to.equal(200);
+    const events: Recorded[] = [];
+    for await (const event of store.readStream(`repository-${forked.body["id"]}`)) {
+      if (pipelinePush.types.has(event.type)) events.push(event);
+    }
+    expect(events).not.to.be.empty;
+    await work(events);
+    const pipelines = await app.get("/project/anna/a-fork/cicd/pipeline", { token: anna.token });
+    expect((pipelines.body["page"] as { totalElements: number }).totalElements).to.equal(0);
   });
 });
