@@ -12,6 +12,8 @@ export const agentVersion = version;
 export const userAgent = `ledgerforge-agent ${version}`;
 
 const architectures: Readonly<Record<string, string>> = { x64: "amd64", ia32: "386" };
+/** As Go names it. */
+export const architecture = architectures[process.arch] ?? process.arch;
 
 /** What the agent says of itself: the service gives it no job that needs more. */
 export function agentInfo(executor: ExecutorName) {
@@ -20,7 +22,7 @@ export function agentInfo(executor: ExecutorName) {
     name: "ledgerforge-agent",
     version,
     platform: process.platform,
-    architecture: architectures[process.arch] ?? process.arch,
+    architecture,
     executor,
     shell: "bash",
     features: {

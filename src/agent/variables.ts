@@ -1,4 +1,5 @@
 import { expandText, expandVariables } from "../platform/pipeline-file/expand.ts";
+import { architecture } from "./about.ts";
 import { type ConfigEntry, gitConfiguration } from "./git-configuration.ts";
 import type { Job } from "./job.ts";
 
@@ -62,6 +63,7 @@ export function environmentOf(given: Given): JobEnvironment {
     ["CI_JOB_STATUS", "running"],
     ["CI_JOB_TIMEOUT", String(timeoutSeconds)],
     ["CI_RUNNER_VERSION", version],
+    ["CI_RUNNER_EXECUTABLE_ARCH", `${process.platform}/${architecture}`],
     [isolated ? "CI_DISPOSABLE_ENVIRONMENT" : "CI_SHARED_ENVIRONMENT", "true"],
     ...(inImage ? [] : [["HOME", place.home] as const]),
     ...gitConfiguration([

@@ -38,6 +38,8 @@ export const PipelineOrigin = z.object({
       sourceCommit: ObjectId.optional(),
       /** What it was merged with; null: the pipeline runs on the source itself. */
       targetCommit: ObjectId.nullish(),
+      /** The last commit that both branches have; left out where there is none. */
+      baseCommit: ObjectId.optional(),
     })
     .nullable(),
   /** The schedule or trigger that started it. */

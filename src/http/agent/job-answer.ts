@@ -1,5 +1,7 @@
+import { agentNumber } from "../../events/agent/agent.ts";
 import { JobFailureReason } from "../../events/pipeline/job.ts";
 import type { JobImage, JobSpec } from "../../events/pipeline/job-spec.ts";
+import type { AgentRow } from "../../projections/agent/agent.ts";
 import { timeoutOf } from "../../workers/agent/timeout.ts";
 import type { JobPayload } from "../../workers/pipeline/payload.ts";
 
@@ -11,7 +13,7 @@ export type JobAnswer = Readonly<Record<string, unknown>>;
 type Given = Readonly<{
   payload: JobPayload;
   token: string;
-  agent: Readonly<{ id: string; max_timeout_seconds: number | null }>;
+  agent: Pick<AgentRow, "id" | "name" | "tags" | "max_timeout_seconds">;
   /** Of artifacts of earlier jobs. */
   dependencies: readonly Readonly<{
     number: number;
@@ -41,7 +43,7 @@ export function jobAnswer({ payload, token, agent, dependencies, publicUrl }: Gi
     },
     git_info: gitInfo(payload, token),
     runner_info: { timeout, uuid: agent.id },
-    variables: [...payload.variables, repositoryUrl(payload, token)],
+    variables: [...ofAgent(agent), ...payload.variables, repositoryUrl(payload, token)],
     steps: payload.steps.map(({ name, script, when }) => ({
       name,
       script,
@@ -98,6 +100,15 @@ function gitInfo({ git, isProtected }: JobPayload, token: string) {
 function repositoryUrl({ git }: JobPayload, token: string) {
   const value = urlWithToken(git.url, token);
   return { key: "CI_REPOSITORY_URL", value, public: false, masked: true, file: false, raw: true };
+}
+
+function ofAgent({ id, name, tags }: Given["agent"]) {
+  const flags = { public: true, masked: false, file: false, raw: true };
+  return [
+    { key: "CI_RUNNER_ID", value: String(agentNumber(id)), ...flags },
+    { key: "CI_RUNNER_DESCRIPTION", value: name, ...flags },
+    { key: "CI_RUNNER_TAGS", value: JSON.stringify(tags), ...flags },
+  ];
 }
 
 function imageOf({ name, entrypoint, pullPolicy, platform, user }: JobImage) {

@@ -13,7 +13,7 @@ import {
   type ShownDeployment,
 } from "../../projections/pipeline/environment-query.ts";
 import type { EnvironmentRow } from "../../projections/pipeline/environment-table.ts";
-import { slugOf } from "../../workers/pipeline/predefined.ts";
+import { environmentSlug, tierOf } from "../../workers/pipeline/environment-name.ts";
 import { environmentProtected, mayDeploy } from "../../workers/pipeline/queue-job.ts";
 import { stopEnvironment } from "../../workers/pipeline/stop-environment.ts";
 import type { Deps } from "../core/deps.ts";
@@ -48,8 +48,10 @@ export const EnvironmentView = z
   .object({
     id: z.uuid(),
     name: z.string().meta({ examples: ["review/search"] }),
-    slug: z.string().meta({ examples: ["review-search"] }),
-    tier: z.string().nullable(),
+    slug: z.string().meta({ examples: ["review-search-05cum0"] }),
+    tier: z.string().meta({
+      description: "As the file names it, else what the name of the environment suggests.",
+    }),
     state: EnvironmentState,
     url: z.string().nullable(),
     autoStopAt: instant().nullable(),
@@ -81,8 +83,8 @@ const present = (
 ): z.input<typeof EnvironmentView> => ({
   id: row.id,
   name: row.name,
-  slug: slugOf(row.name),
-  tier: row.tier,
+  slug: environmentSlug(row.name),
+  tier: row.tier ?? tierOf(row.name),
   state: row.state,
   url: row.url,
   autoStopAt: row.auto_stop_at,

@@ -7,7 +7,8 @@ import type { CompiledPipeline } from "../../platform/pipeline-file/compile.ts";
 import { type FileProblem, PipelineFileError } from "../../platform/pipeline-file/value.ts";
 import { addressesOf } from "../../projections/project/address.ts";
 import { findRef } from "../../projections/repository/git-ref.ts";
-import { isProtectedRef, pipelineFileNames, pipelineFiles } from "../../workers/pipeline/create.ts";
+import { commitSource, pipelineFileNames } from "../../workers/pipeline/commit-source.ts";
+import { isProtectedRef, pipelineFiles } from "../../workers/pipeline/create.ts";
 import { factsOf } from "../../workers/pipeline/facts.ts";
 import { predefinedVariables } from "../../workers/pipeline/predefined.ts";
 import { userVariables } from "../../workers/pipeline/user-variable.ts";
@@ -92,11 +93,11 @@ const postLint = route({
       startedBy: null,
     } as const;
     const repository = await deps.git.ensure(project.id, project.default_branch);
-    const commit = await repository.objects.commit(origin.commitId);
+    const ofCommit = await commitSource(repository, origin);
     const isProtected = await isProtectedRef(deps, project, origin);
     const more = new Map(Object.entries(await userVariables(deps, userId)));
     const addresses = addressesOf(deps, await deps.settings());
-    const sources = { project, origin, commit, isProtected, more, addresses };
+    const sources = { project, origin, ...ofCommit, isProtected, more, addresses };
     const predefined = predefinedVariables(sources);
     const facts = factsOf(deps, { repository, origin, predefined, outer: new Map() });
     try {

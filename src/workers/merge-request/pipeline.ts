@@ -219,7 +219,9 @@ async function mergedOnce(deps: StartDeps, wanted: Wanted): Promise<PipelineOrig
     const commitId = ObjectId.parse(await makeMerge(merging));
     await keepRef(repository, ref, commitId, before);
     const targetCommit = ObjectId.parse(target.object_id);
-    return originOf(wanted, { ref, commitId, beforeCommitId: targetCommit, targetCommit });
+    const baseCommit = await baseOf(repository, targetCommit, row);
+    const run = { ref, commitId, beforeCommitId: targetCommit, targetCommit, baseCommit };
+    return originOf(wanted, run);
   } catch (error) {
     if (error instanceof Refusal && error.kind !== "unavailable") return undefined;
     throw error;
@@ -245,19 +247,30 @@ async function sourceOrigin({ db, git }: StartDeps, wanted: Wanted): Promise<Pip
   const { row } = wanted;
   const target = await findRef(db, row.project_id, "branch", row.target_branch);
   const repository = await git.find(row.project_id);
-  const base =
-    target && repository && (await mergeBase(repository, target.object_id, row.source_commit));
+  const baseCommit = target && repository && (await baseOf(repository, target.object_id, row));
   const ref = headRefOf(row.local_id);
   // The base is part of the history of the source, so a fork has it as well.
-  const beforeCommitId = base ? ObjectId.parse(base) : null;
+  const beforeCommitId = baseCommit ?? null;
   const commitId = row.source_commit;
-  return originOf(wanted, { ref, commitId, beforeCommitId, targetCommit: null });
+  return originOf(wanted, { ref, commitId, beforeCommitId, targetCommit: null, baseCommit });
+}
+
+async function baseOf(
+  repository: Repository,
+  targetHead: string,
+  { source_commit }: MergeRequestRow,
+): Promise<ObjectId | undefined> {
+  const base = await mergeBase(repository, targetHead, source_commit);
+  return base ? ObjectId.parse(base) : undefined;
 }
 
 type Run = Pick<PipelineOrigin, "ref" | "commitId" | "beforeCommitId"> &
-  Readonly<{ targetCommit: ObjectId | null }>;
+  Readonly<{ targetCommit: ObjectId | null; baseCommit: ObjectId | undefined }>;
 
-function originOf({ row, userId }: Wanted, { targetCommit, ...run }: Run): PipelineOrigin {
+function originOf(
+  { row, userId }: Wanted,
+  { targetCommit, baseCommit, ...run }: Run,
+): PipelineOrigin {
   return {
     ...run,
     isTag: false,
@@ -273,6 +286,7 @@ function originOf({ row, userId }: Wanted, { targetCommit, ...run }: Run): Pipel
       sourceProjectId: row.source_project_id,
       sourceCommit: row.source_commit,
       targetCommit,
+      ...(baseCommit && { baseCommit }),
     },
     startedBy: null,
   };

@@ -19,6 +19,7 @@ import { addressesOf } from "../../projections/project/address.ts";
 import type { ProjectRow } from "../../projections/project/project.ts";
 import { refProtections } from "../../projections/protection/applicable.ts";
 import type { WorkerDeps } from "../core/deps.ts";
+import { commitSource, pipelineFileNames } from "./commit-source.ts";
 import { factsOf, readFile } from "./facts.ts";
 import { mergeRequestVariables } from "./merge-request-variable.ts";
 import { parentVariables } from "./parent-variable.ts";
@@ -33,8 +34,6 @@ export type CreateDeps = Pick<
 
 /** One for each process; see docs/adr/0068-pipeline-file.md. */
 export const pipelineFiles: Pick<PipelineCompiler, "compile"> = pipelineCompiler();
-
-export const pipelineFileNames = [".forge-ci.yaml", "gitflic-ci.yaml"] as const;
 
 export type NewPipeline = Readonly<{
   project: ProjectRow;
@@ -78,8 +77,8 @@ export async function createPipeline(
   const file = given ?? (await projectFile(repository, origin.commitId));
   if (file === undefined) return { none: "no_file" };
 
-  const [commit, isProtected, instance] = await Promise.all([
-    repository.objects.commit(origin.commitId),
+  const [ofCommit, isProtected, instance] = await Promise.all([
+    commitSource(repository, origin),
     isProtectedRef(deps, project, origin),
     findSettings(deps.db),
   ]);
@@ -90,7 +89,7 @@ export async function createPipeline(
   ]);
   const more = new Map([...ofRequests, ...Object.entries({ ...ofParent, ...ofUser })]);
   const addresses = addressesOf(deps, instance);
-  const sources = { project, origin, commit, isProtected, more, addresses };
+  const sources = { project, origin, ...ofCommit, isProtected, more, addresses };
   const outer = await settingsOf(deps, project, isProtected);
   if (outer === undefined) {
     const failed = { compiled: undefined, failureReason: unreadableReason };

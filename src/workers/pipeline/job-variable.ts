@@ -3,6 +3,8 @@ import { expandText } from "../../platform/pipeline-file/expand.ts";
 import { clipText, isStorableText, storableText } from "../../platform/storable-text.ts";
 import type { JobRow, PipelineRow } from "../../projections/pipeline/table.ts";
 import { addressesOf } from "../../projections/project/address.ts";
+import { commitSource } from "./commit-source.ts";
+import { environmentSlug, tierOf } from "./environment-name.ts";
 import { type JobRun, originOf, type VariableDeps } from "./job-run.ts";
 import { predefinedVariables, slugOf } from "./predefined.ts";
 import { reportedVariables } from "./reported-variable.ts";
@@ -29,13 +31,14 @@ type Plain = Readonly<{
 export async function plainVariables(run: JobRun): Promise<Plain> {
   const { deps, job, pipeline, project, spec, isProtected, instance, more } = run;
   const repository = await deps.git.find(project.id);
-  const commit = await repository?.objects.commit(pipeline.commit_id);
   const origin = originOf(pipeline);
+  const ofCommit = await commitSource(repository, origin);
   const addresses = addressesOf(deps, instance);
-  const sources = { project, origin, commit, isProtected, more, addresses };
+  const sources = { project, origin, ...ofCommit, isProtected, more, addresses };
   const all = new Map<string, JobVariable>();
   for (const [key, value] of predefinedVariables(sources)) add(all, key, value);
   for (const [key, value] of Object.entries(ofThisJob(run))) add(all, key, value);
+  if (spec.image !== null) add(all, "CI_JOB_IMAGE", spec.image.name, { raw: false });
   if (pipeline.name !== null) add(all, "CI_PIPELINE_NAME", pipeline.name, { raw: false });
   for (const { key, value, raw } of spec.variables) add(all, key, value, { raw });
   for (const [key, value] of await reportedVariables(deps, run.dependencies)) {
@@ -145,7 +148,7 @@ function addressOf(text: string): string | null {
 
 const ofEnvironment = (name: string): [string, string][] => [
   ["CI_ENVIRONMENT_NAME", name],
-  ["CI_ENVIRONMENT_SLUG", slugOf(name)],
+  ["CI_ENVIRONMENT_SLUG", environmentSlug(name)],
 ];
 
 /**
@@ -173,7 +176,7 @@ export async function variablesOf(
     for (const [key, value] of ofEnvironment(environment)) add(all, key, value);
     if (spec.environment?.url) add(all, "CI_ENVIRONMENT_URL", spec.environment.url, { raw: false });
     add(all, "CI_ENVIRONMENT_ACTION", spec.environment?.action ?? "start");
-    if (spec.environment?.tier) add(all, "CI_ENVIRONMENT_TIER", spec.environment.tier);
+    add(all, "CI_ENVIRONMENT_TIER", spec.environment?.tier ?? tierOf(environment));
   }
   const secret = { public: false, masked: true } as const;
   add(all, "CI_JOB_TOKEN", token, secret);

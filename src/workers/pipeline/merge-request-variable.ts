@@ -1,12 +1,16 @@
 import type { UserId } from "../../events/core/ids.ts";
 import { headRefOf } from "../../events/merge-request/merge-request.ts";
 import type { PipelineOrigin } from "../../events/pipeline/pipeline.ts";
+import { clipText } from "../../platform/storable-text.ts";
+import { labelsById } from "../../projections/label/label.ts";
 import {
   findMergeRequestById,
   openMergeRequestsFrom,
 } from "../../projections/merge-request/merge-request-query.ts";
+import type { MergeRequestRow } from "../../projections/merge-request/merge-request-row.ts";
 import { findProjectById, type ProjectRow } from "../../projections/project/project.ts";
 import { actingRole } from "../../projections/team/acting-role.ts";
+import { findUsersById } from "../../projections/user/user.ts";
 import type { WorkerDeps } from "../core/deps.ts";
 
 type VariableDeps = Pick<WorkerDeps, "db" | "publicUrl">;
@@ -46,6 +50,7 @@ async function ofRequest(
   { project, userId, mergeRequest }: OfRequest,
 ): Promise<Readonly<Record<string, string>>> {
   const { mergeRequestId, projectId, sourceProjectId, sourceCommit, targetCommit } = mergeRequest;
+  const { baseCommit } = mergeRequest;
   const [known, into, source] = await Promise.all([
     mergeRequestId && findMergeRequestById(db, mergeRequestId),
     projectId && findProjectById(db, projectId),
@@ -59,13 +64,40 @@ async function ofRequest(
     CI_MERGE_REQUEST_REF_PATH: headRefOf(mergeRequest.localId),
     CI_MERGE_REQUEST_EVENT_TYPE: targetCommit ? "merged_result" : "detached",
     ...(mergeRequestId && { CI_MERGE_REQUEST_ID: mergeRequestId }),
-    ...(row && { CI_MERGE_REQUEST_TITLE: row.title, CI_MERGE_REQUEST_DRAFT: String(row.is_draft) }),
+    ...(baseCommit && { CI_MERGE_REQUEST_DIFF_BASE_SHA: baseCommit }),
+    ...(row && (await ofRow(db, row))),
     ...(target && ofProject("CI_MERGE_REQUEST_PROJECT", target, publicUrl)),
     ...(source && ofProject("CI_MERGE_REQUEST_SOURCE_PROJECT", source, publicUrl)),
     ...(targetCommit && {
       CI_MERGE_REQUEST_SOURCE_BRANCH_SHA: sourceCommit ?? "",
       CI_MERGE_REQUEST_TARGET_BRANCH_SHA: targetCommit,
     }),
+  };
+}
+
+const descriptionLengthMax = 2_700;
+
+/** Lists are separated by commas, and left out where they are empty. */
+async function ofRow(
+  db: VariableDeps["db"],
+  row: MergeRequestRow,
+): Promise<Readonly<Record<string, string>>> {
+  const [labels, assignees] = await Promise.all([
+    labelsById(db, row.label_ids),
+    findUsersById(db, row.assigned_user_ids),
+  ]);
+  const titles = row.label_ids.flatMap((id) => labels.get(id)?.title ?? []);
+  const aliases = row.assigned_user_ids.flatMap((id) => assignees.get(id)?.alias ?? []);
+  return {
+    CI_MERGE_REQUEST_TITLE: row.title,
+    CI_MERGE_REQUEST_DESCRIPTION: clipText(row.description, descriptionLengthMax),
+    CI_MERGE_REQUEST_DESCRIPTION_IS_TRUNCATED: String(
+      row.description.length > descriptionLengthMax,
+    ),
+    CI_MERGE_REQUEST_DRAFT: String(row.is_draft),
+    CI_MERGE_REQUEST_SQUASH_ON_MERGE: String(row.squash_commit),
+    ...(titles.length > 0 && { CI_MERGE_REQUEST_LABELS: titles.join(",") }),
+    ...(aliases.length > 0 && { CI_MERGE_REQUEST_ASSIGNEES: aliases.join(",") }),
   };
 }
 

@@ -74,6 +74,24 @@ describe("a job that is run", () => {
     expect(streams.filter((stream) => stream.startsWith("job-"))).to.deep.equal([]);
   });
 
+  it("shows which agent runs it, with its tags", async () => {
+    const of = pipelinesOf(app, anna, await app.givenProject(anna, "tagged"));
+    const about = { description: "on the shelf", tag_list: "linux,big" };
+    const own = await givenAgent(app, { base: `${of.base}/runners`, token }, about);
+    await of.commit({ ".forge-ci.yaml": "one: {script: x, image: 'node:$V'}" });
+    await of.start();
+    const talk = agentTalk(app, own.token);
+    const job = await talk.begin();
+    const variables = job["variables"] as readonly { key: string; value: string }[];
+    expect(Object.fromEntries(variables.map(({ key, value }) => [key, value]))).to.include({
+      CI_RUNNER_ID: String(own.number),
+      CI_RUNNER_DESCRIPTION: "on the shelf",
+      CI_RUNNER_TAGS: '["big","linux"]',
+      CI_JOB_IMAGE: "node:$V",
+    });
+    await talk.put(job, { state: "success" });
+  });
+
   it("is given variables and protection as they are, also where a pipeline goes on", async () => {
     const of = pipelinesOf(app, anna, await app.givenProject(anna, "changing"));
     const own = await givenAgent(app, { base: `${of.base}/runners`, token });

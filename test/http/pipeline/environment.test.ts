@@ -1,6 +1,7 @@
 import { expect } from "chai";
 
 import { findJob } from "../../../src/projections/pipeline/query.ts";
+import { environmentSlug } from "../../../src/workers/pipeline/environment-name.ts";
 import { jobPayload } from "../../../src/workers/pipeline/payload.ts";
 import { sweepExpiredEnvironments } from "../../../src/workers/pipeline/stop-environment.ts";
 import { startTestApp } from "../../support/app.ts";
@@ -102,9 +103,9 @@ describe("environments", () => {
     expect(await ci.run()).to.equal("deploy");
     const [environment] = await environments("?state=AVAILABLE&q=VIEW/m");
     expect(environment).to.deep.include({
-      slug: "review-main",
+      slug: environmentSlug("review/main"),
       tier: "development",
-      url: "https://review-main.example.com",
+      url: `https://${environmentSlug("review/main")}.example.com`,
     });
     expect(environment!["autoStopAt"]).to.be.a("string");
     const last = environment!["lastDeployment"] as View;

@@ -2,6 +2,7 @@ import { expect } from "chai";
 
 import { findJob } from "../../../src/projections/pipeline/query.ts";
 import type { JobRow } from "../../../src/projections/pipeline/table.ts";
+import { environmentSlug } from "../../../src/workers/pipeline/environment-name.ts";
 import { jobPayload } from "../../../src/workers/pipeline/payload.ts";
 import { startTestApp } from "../../support/app.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -203,7 +204,11 @@ a:
       CI_JOB_STAGE: "test",
       CI_JOB_TOKEN: "job token",
       CI_ENVIRONMENT_NAME: "review/main",
-      CI_ENVIRONMENT_SLUG: "review-main",
+      CI_ENVIRONMENT_SLUG: environmentSlug("review/main"),
+      CI_ENVIRONMENT_TIER: "development",
+      CI_CONFIG_PATH: file,
+      CI_PROJECT_NAMESPACE_ID: anna.id,
+      CI_SERVER_FQDN: new URL(app.url).host,
     });
     expect(environment).to.equal("review/main");
     expect(masked).to.include.members(["hidden value", "job token"]);

@@ -4,6 +4,7 @@ import { expect } from "chai";
 import type { Recorded } from "../../../src/events/core/event.ts";
 import { localIdEvents } from "../../../src/events/core/local-id.ts";
 import { findMergeRequest } from "../../../src/projections/merge-request/merge-request-query.ts";
+import { findJob } from "../../../src/projections/pipeline/query.ts";
 import {
   mergeRequestPipeline,
   mergeRequestPipelineWorker,
@@ -12,6 +13,7 @@ import {
 } from "../../../src/workers/merge-request/pipeline.ts";
 import { withNewestSource } from "../../../src/workers/merge-request/source.ts";
 import { mergeRequestVariables } from "../../../src/workers/pipeline/merge-request-variable.ts";
+import { jobPayload } from "../../../src/workers/pipeline/payload.ts";
 import { startTestApp } from "../../support/app.ts";
 import { git } from "../../support/git.ts";
 import { metadataFor } from "../../support/history.ts";
@@ -166,6 +168,27 @@ describe("the step that starts the pipeline of a merge request", () => {
 });
 
 describe("variables of a merge request", () => {
+  it("are what it shows, and the last commit that both of its branches have", async () => {
+    const { world, ci } = await given();
+    const label = await world.post(anna, "/label", { title: "Fast track", hexColor: "#00ff00" });
+    const chosen = { labels: [{ id: label.body["id"] }], assignedUsers: [{ id: bob.id }] };
+    await world.open({ ...chosen, description: "d".repeat(3_000), squashCommit: true });
+    const base = await git(world.copy, "merge-base", "main", "feature");
+    await work((await eventsOf(world, "LocalIdAssigned"))[0]);
+    const [{ localId }] = (await ci.pipelines()) as [{ localId: number }];
+    const [job] = await ci.jobs(localId);
+    const row = (await findJob(app.deps.db, world.project.id, Number(job!["localId"])))!;
+    const { variables } = (await jobPayload(app.deps, row, "token"))!;
+    expect(Object.fromEntries(variables.map(({ key, value }) => [key, value]))).to.include({
+      CI_MERGE_REQUEST_DIFF_BASE_SHA: base,
+      CI_MERGE_REQUEST_LABELS: "Fast track",
+      CI_MERGE_REQUEST_ASSIGNEES: "bob",
+      CI_MERGE_REQUEST_DESCRIPTION: "d".repeat(2_700),
+      CI_MERGE_REQUEST_DESCRIPTION_IS_TRUNCATED: "true",
+      CI_MERGE_REQUEST_SQUASH_ON_MERGE: "true",
+    });
+  });
+
   it("reveal nothing to a fork of a private project once its owner or the person was shut out", async () => {
     const world = await newWorld();
     await world.open();

@@ -113,7 +113,7 @@ const showEnvironment = page({
       wide: true,
       lead: lead("environments"),
       body: () => html`<section aria-label="About"><dl><dt>State</dt><dd>${statusPiece(state)}</dd>
-${tier !== null && html`<dt>Tier</dt><dd>${seen(tier)}</dd>`}
+<dt>Tier</dt><dd>${seen(tier)}</dd>
 ${url !== null && html`<dt>Address</dt><dd>${addressPiece(url)}</dd>`}
 ${autoStopAt !== null && html`<dt>Stops by itself</dt><dd>${when(autoStopAt)}</dd>`}
 <dt>Created</dt><dd>${when(createdAt)}</dd></dl>
