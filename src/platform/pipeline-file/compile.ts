@@ -36,6 +36,9 @@ const keywords = new Set([
   ...formerDefaults,
 ]);
 
+/** What releases of this service do not have. */
+const releaseKeysIgnored = ["milestones", "released_at"] as const;
+
 /** Everything that a pipeline is made of beside its file. */
 export type PipelineFacts = RepositoryFacts &
   IncludeFacts &
@@ -88,6 +91,7 @@ export async function compilePipeline(
 
 class Compilation {
   readonly #problems: FileProblem[] = [];
+  readonly #warnings: string[] = [];
 
   constructor(
     readonly root: YamlMap,
@@ -114,9 +118,8 @@ class Compilation {
       name: workflow?.name ?? null,
       autoCancel: autoCancel.on_new_commit ?? "conservative",
       cancelOnFailure: autoCancel.on_job_failure === "all",
-      warnings: this.read.warnings,
     } as const;
-    if (refused) return { ...head, jobs: [], refused };
+    if (refused) return { ...head, jobs: [], refused, warnings: this.read.warnings };
 
     const names = Object.keys(root).filter((key) => !keywords.has(key) && !key.startsWith("."));
     if (names.length > jobsMax) this.#tooMany();
@@ -133,7 +136,8 @@ class Compilation {
     for (const { job, key, message } of problems) this.#report([job, key], message);
     this.#stop();
     this.#mustBeStorable(jobs);
-    return { ...head, jobs: inOrder(jobs), refused };
+    const warnings = [...this.read.warnings, ...this.#warnings];
+    return { ...head, jobs: inOrder(jobs), refused, warnings };
   }
 
   /** `default`, and the keywords that once stood in its place. */
@@ -168,7 +172,17 @@ class Compilation {
       return undefined;
     }
     const whole = withDefaults(own, defaults);
+    this.#warnOfRelease(name, own["release"]);
     return this.#problemsOf(JobConfig.safeParse(whole), [name]);
+  }
+
+  #warnOfRelease(name: string, release: Yaml | undefined): void {
+    if (!isMap(release)) return;
+    for (const key of releaseKeysIgnored.filter((each) => release[each] !== undefined)) {
+      const mark = markAt(this.root, [name, "release", key], this.read.mark);
+      const where = problemAt(mark, `${name}.release.${key}`, "It has no effect.");
+      this.#warnings.push(`${where.file}:${where.line}: ${where.key}: ${where.message}`);
+    }
   }
 
   async #choose(

@@ -238,6 +238,27 @@ describe("a pipeline", () => {
 });
 
 describe("checking a pipeline file", () => {
+  it("warns of what releases do not have, and where it is written", async () => {
+    const ci = await givenPipelines();
+    await ci.commit({ "a.txt": "a" });
+    const content = `a:
+  script: x
+  rules: [{if: '$GITLAB_USER_LOGIN == "anna"'}]
+  release:
+    tag_name: v1
+    description: d
+    milestones: [m1]
+    released_at: '2021-03-15T08:00:00Z'
+`;
+    const { body } = await app.post(`${ci.base}/cicd/lint`, { token: ci.token, body: { content } });
+    expect(body["valid"]).to.equal(true);
+    expect(body["jobs"]).to.have.length(1);
+    expect(body["warnings"]).to.deep.equal([
+      ".forge-ci.yaml:7: a.release.milestones: It has no effect.",
+      ".forge-ci.yaml:8: a.release.released_at: It has no effect.",
+    ]);
+  });
+
   it("answers the jobs as they would be, or what is wrong", async () => {
     const ci = await givenPipelines();
     await ci.commit({ "part.yml": "b: {script: y, needs: [a]}" });
