@@ -12,6 +12,30 @@ describe("a crontab expression", () => {
     expect(next("0 4 * * 1", "America/New_York")).to.equal("2026-03-30T08:00:00.000Z");
   });
 
+  it("runs once a day where the change of time leaves its hour out, or repeats it", () => {
+    const runs = (cron: string, timezone: string, from: string) => {
+      const first = nextRun(cron, timezone, new Date(from))!;
+      const second = nextRun(cron, timezone, first)!;
+      const third = nextRun(cron, timezone, second)!;
+      return [first, second, third].map((at) => at.toISOString());
+    };
+    expect(runs("30 2 * * *", "Europe/Berlin", "2026-03-28T00:00:00Z")).to.deep.equal([
+      "2026-03-28T01:30:00.000Z",
+      "2026-03-29T01:00:00.000Z",
+      "2026-03-30T00:30:00.000Z",
+    ]);
+    expect(runs("30 2 * * *", "Europe/Berlin", "2026-10-24T12:00:00Z")).to.deep.equal([
+      "2026-10-25T00:30:00.000Z",
+      "2026-10-26T01:30:00.000Z",
+      "2026-10-27T01:30:00.000Z",
+    ]);
+    expect(runs("0 * * * *", "Europe/Berlin", "2026-10-24T23:30:00Z")).to.deep.equal([
+      "2026-10-25T00:00:00.000Z",
+      "2026-10-25T01:00:00.000Z",
+      "2026-10-25T02:00:00.000Z",
+    ]);
+  });
+
   it("may name no time at all", () => {
     expect(nextRun("0 0 30 2 *", "UTC", now)).to.equal(null);
     expect(() => checkCron("0 0 30 2 *", "UTC", now)).to.throw(CronError, "never runs");
