@@ -17,6 +17,7 @@ import { baseOf } from "../common/text.ts";
 import { Optional } from "../issue/issue-page.ts";
 import { at, jobPath, LocalParams, names, pipelinePath } from "./address.ts";
 import { pipelineGraph } from "./graph.ts";
+import { startAddress, startByPage, startForm } from "./start-form.ts";
 
 type Pipeline = z.output<typeof PipelineView>;
 type Job = z.output<typeof JobView>;
@@ -53,6 +54,7 @@ const showPipelines = page({
         when(one.createdAt),
       ),
     );
+    const mayStart = await mayPress(visit, "startPipeline", params);
     const head = ["Pipeline", "Status", "Branch or tag", "Commit", "Started by", "Created"];
     return {
       title: "Pipelines",
@@ -61,7 +63,8 @@ const showPipelines = page({
       body: () => html`<section>${statusForm(address, filter.status)}
 <p class="actions"><a href="${base}${projectPath(of)}/environment">Environments</a></p>
 ${rows.length === 0 ? empty("No pipelines.", html`They begin with a push once the project has a file <code>.forge-ci.yaml</code>.`) : tableOf("Pipelines", head, rows)}
-${pager({ address: address + queryOf(filter), number, total: listed.totalElements })}</section>`,
+${pager({ address: address + queryOf(filter), number, total: listed.totalElements })}</section>
+${mayStart && html`<section aria-labelledby="start"><h2 id="start">Start a pipeline</h2>${startForm(startAddress(base, of), visit)}</section>`}`,
     };
   },
 });
@@ -215,4 +218,5 @@ export const pipelinePages: readonly PageRoute[] = [
   showArtifacts,
   showPipeline,
   showPipelines,
+  startByPage,
 ];
