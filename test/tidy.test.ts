@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { readdir, readFile } from "node:fs/promises";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
@@ -215,7 +216,10 @@ describe("packages that are loaded late", () => {
 });
 
 async function hasNamedExports(name: string): Promise<boolean> {
-  const file = fileURLToPath(import.meta.resolve(name));
+  // From the sources: compiled tests import packages as bundles.
+  const resolve = `process.stdout.write(import.meta.resolve(${JSON.stringify(name)}))`;
+  const args = ["--input-type=module", "--eval", resolve];
+  const file = fileURLToPath(execFileSync(process.execPath, args).toString());
   if (file.endsWith(".mjs")) return true;
   for (let at = path.dirname(file); at !== path.dirname(at); at = path.dirname(at)) {
     const text = await readFile(path.join(at, "package.json"), "utf8").catch(() => undefined);

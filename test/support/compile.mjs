@@ -14,6 +14,8 @@ import {
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 
+import { bundlePackages, importedBy } from "./packages.mjs";
+
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const outdir = path.join(root, ".tmp", "compiled");
 const folders = ["src", "test", "migrations"];
@@ -31,7 +33,8 @@ const timeOf = (file) => statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0
 
 /** Another compiler, or another version of this file, compiles everything anew. */
 function dropForeign() {
-  const makers = [fileURLToPath(import.meta.url), path.join(root, "package-lock.json")];
+  const names = ["test/support/compile.mjs", "test/support/packages.mjs", "bin/bundling.js"];
+  const makers = [...names, "package-lock.json"].map((name) => path.join(root, name));
   const made = makers.map((file) => `${timeOf(file)}`).join(" ");
   if (timeOf(stamp) > 0 && readFileSync(stamp, "utf8") === made) return;
   rmSync(outdir, { recursive: true, force: true });
@@ -81,6 +84,8 @@ async function compile(names) {
     sourcesContent: false,
     logLevel: "warning",
   });
+  // Before the files that import them.
+  await bundlePackages(outputFiles.flatMap(({ text }) => importedBy(text)));
   // The map first: a compiled file of the right time is complete.
   for (const { path: file, text } of outputFiles.sort((a, b) => (a.path < b.path ? 1 : -1))) {
     const time = times.get(path.relative(outdir, file));

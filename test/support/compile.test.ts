@@ -1,5 +1,14 @@
 import { execFileSync } from "node:child_process";
-import { mkdir, readdir, readFile, rm, symlink, utimes, writeFile } from "node:fs/promises";
+import {
+  copyFile,
+  mkdir,
+  readdir,
+  readFile,
+  rm,
+  symlink,
+  utimes,
+  writeFile,
+} from "node:fs/promises";
 import path from "node:path";
 import { expect } from "chai";
 
@@ -11,16 +20,20 @@ describe("compiling for tests", () => {
   const outdir = () => file(".tmp", "compiled");
   const compile = () => execFileSync(process.execPath, [file("test", "support", "compile.mjs")]);
   const compiledFiles = async () =>
-    (await readdir(outdir(), { recursive: true })).filter((name) => name.endsWith(".js")).sort();
+    (await readdir(outdir(), { recursive: true }))
+      .filter((name) => name.endsWith(".js") && !name.startsWith("node_modules"))
+      .sort();
 
   before(async () => {
     root = await temporaryDirectory();
     await mkdir(file("src"));
+    await mkdir(file("bin"));
     await mkdir(file("test", "support"), { recursive: true });
     await symlink(path.resolve("node_modules"), file("node_modules"));
-    await writeFile(file("package.json"), '{"type":"module"}');
-    const compiler = await readFile("test/support/compile.mjs");
-    await writeFile(file("test", "support", "compile.mjs"), compiler);
+    const dependencies = { "lru-cache": "*", semver: "*", "highlight.js": "*" };
+    await writeFile(file("package.json"), JSON.stringify({ type: "module", dependencies }));
+    const compiler = ["bin/bundling.js", "test/support/compile.mjs", "test/support/packages.mjs"];
+    for (const name of compiler) await copyFile(name, file(name));
     await writeFile(file("src", "one.ts"), "export const one: number = 1;\n");
     const two = 'import { one } from "../src/one.ts";\nexport const two: number = one + 1;\n';
     await writeFile(file("test", "two.ts"), two);
@@ -49,6 +62,28 @@ describe("compiling for tests", () => {
     await rm(file("src", "one.ts"));
     compile();
     expect(await compiledFiles()).to.deep.equal(["test/two.js"]);
+  });
+
+  it("bundles the packages that are imported, those of a later file as well, and none that the build leaves out", async () => {
+    const imported = async () =>
+      (await import(path.join(outdir(), "src/used.js"))) as { files: readonly string[] };
+    const importing = (...names: readonly string[]) =>
+      names.map((name) => `import.meta.resolve("${name}")`).join(", ");
+    const first = 'import semver from "semver";\nimport "highlight.js";\n';
+    const files = importing("semver", "highlight.js", "lru-cache");
+    await writeFile(
+      file("test", "cache.ts"),
+      `${first}export const major = semver.major("3.2.1");\n`,
+    );
+    compile();
+    await writeFile(
+      file("src", "used.ts"),
+      `import { LRUCache } from "lru-cache";\nimport { major } from "../test/cache.ts";\n` +
+        `new LRUCache({ max: major });\nexport const files: string[] = [${files}];\n`,
+    );
+    compile();
+    const found = (await imported()).files.map((url) => url.includes("/.tmp/compiled/"));
+    expect(found).to.deep.equal([true, false, true]);
   });
 
   it("keeps the lines of the sources in stack traces", async () => {
