@@ -2,12 +2,15 @@
 const { execFileSync } = require("node:child_process");
 const path = require("node:path");
 
+const { temporaryFilesInMemory } = require("./test/support/memory.cjs");
+
 // Mocha reads this once more in the process that it starts with the options of Node below.
 const compiledBy = "LEDGERFORGE_TESTS_COMPILED";
 if (process.env[compiledBy] !== __dirname) {
   const script = path.join(__dirname, "test/support/compile.mjs");
   execFileSync(process.execPath, [script], { stdio: "inherit" });
   process.env[compiledBy] = __dirname;
+  temporaryFilesInMemory();
 }
 
 const support = ["file-suites", "light-workers", "hooks", "global-setup"];

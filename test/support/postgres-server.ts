@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, rm, stat, statfs } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import pino from "pino";
@@ -89,36 +89,10 @@ async function installAll(url: string): Promise<void> {
 }
 
 async function startEmbedded(): Promise<{ server: PostgresServer; dataDir: string }> {
-  const dataDir = await mkdtemp(path.join(await directoryOfServer(), prefix));
+  const dataDir = await mkdtemp(path.join(tmpdir(), "ledgerforge-test-"));
   const server = await startPostgres({ dataDir, durable: false });
   await cheapenLogins(server.url);
   return { server, dataDir };
-}
-
-const prefix = "ledgerforge-test-";
-/** Of a file system in memory, as Linux has one. */
-const memory = { directory: "/dev/shm", type: 0x0102_1994, bytesMin: 4 * 1024 ** 3 } as const;
-/** No run takes that long. */
-const leftoverMs = 24 * 3_600_000;
-
-/** In memory where there is room: each database that is made and dropped is hundreds of files. */
-async function directoryOfServer(): Promise<string> {
-  const { directory, type, bytesMin } = memory;
-  const found = await statfs(directory).catch(() => undefined);
-  const isRoomy = found?.type === type && found.bavail * found.bsize >= bytesMin;
-  if (!isRoomy) return tmpdir();
-  await removeLeftovers(directory);
-  return directory;
-}
-
-/** What a run left that was cut off takes memory until the next start of the machine; another user's stays. */
-async function removeLeftovers(directory: string): Promise<void> {
-  for (const name of (await readdir(directory)).filter((each) => each.startsWith(prefix))) {
-    const leftover = path.join(directory, name);
-    const found = await stat(leftover).catch(() => undefined);
-    if (found === undefined || Date.now() - found.mtimeMs < leftoverMs) continue;
-    await rm(leftover, { recursive: true, force: true }).catch(() => undefined);
-  }
 }
 
 /** A client derives a key from the password for each connection, by default of 4,096 rounds. */
