@@ -23,6 +23,13 @@ const person = {
   GIT_COMMITTER_EMAIL: "carl@example.test",
 };
 
+/** Neither a process that looks for maintenance after each commit, nor examples of hooks in each repository. */
+const settings = { "maintenance.auto": "false", "init.templateDir": "" };
+const settingsOf = Object.entries(settings).flatMap(([key, value], index) => [
+  [`GIT_CONFIG_KEY_${index}`, key],
+  [`GIT_CONFIG_VALUE_${index}`, value],
+]);
+
 /** What a user's git runs with: nothing of the machine's configuration, no prompts. */
 export function clientEnvironment(home: string): Record<string, string> {
   return {
@@ -32,6 +39,8 @@ export function clientEnvironment(home: string): Record<string, string> {
     GIT_CONFIG_NOSYSTEM: "1",
     GIT_TERMINAL_PROMPT: "0",
     GIT_ASKPASS: "/bin/false",
+    GIT_CONFIG_COUNT: String(settingsOf.length / 2),
+    ...Object.fromEntries(settingsOf),
     ...person,
   };
 }
