@@ -19,6 +19,8 @@ type Component = Readonly<{ schema: JsonSchema; io: Io }>;
 
 export function schemaWriter(): SchemaWriter {
   const components = new Map<string, Component>();
+  /** Examples are looked for in all of them after each schema. */
+  let sorted: Readonly<Record<string, JsonSchema>> | undefined;
 
   return {
     write(schema, io) {
@@ -33,12 +35,17 @@ export function schemaWriter(): SchemaWriter {
       for (const [id, definition] of definitions) {
         const component = { schema: refer(tidy(definition), names), io };
         components.set(names.get(id) ?? id, component);
+        sorted = undefined;
       }
       return refer(tidy(root), names);
     },
     components: () => {
-      const sorted = [...components].sort(([a], [b]) => (a < b ? -1 : 1));
-      return Object.fromEntries(sorted.map(([name, { schema }]) => [name, schema]));
+      sorted ??= Object.fromEntries(
+        [...components]
+          .sort(([a], [b]) => (a < b ? -1 : 1))
+          .map(([name, { schema }]) => [name, schema]),
+      );
+      return sorted;
     },
   };
 }
