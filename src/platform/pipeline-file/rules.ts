@@ -101,7 +101,7 @@ export type RepositoryFacts = Readonly<{
 const comparisonsMax = 2_000_000;
 
 /** Characters of values of variables that it may look up for them, and what each lookup counts beside. */
-const [expandedMax, lookupLength] = [64 * 1024 ** 2, 16];
+const [expandedMax, lookupLength] = [16 * 1024 ** 2, 16];
 
 /** Matches globs against paths, and remembers the answers. */
 export class PathMatcher {
