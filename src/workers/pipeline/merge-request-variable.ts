@@ -1,6 +1,7 @@
 import type { UserId } from "../../events/core/ids.ts";
 import { headRefOf } from "../../events/merge-request/merge-request.ts";
 import type { PipelineOrigin } from "../../events/pipeline/pipeline.ts";
+import { branchPrefix } from "../../events/repository/repository.ts";
 import { clipText } from "../../platform/storable-text.ts";
 import { labelsById } from "../../projections/label/label.ts";
 import {
@@ -9,6 +10,7 @@ import {
 } from "../../projections/merge-request/merge-request-query.ts";
 import type { MergeRequestRow } from "../../projections/merge-request/merge-request-row.ts";
 import { findProjectById, type ProjectRow } from "../../projections/project/project.ts";
+import { refProtections } from "../../projections/protection/applicable.ts";
 import { actingRole } from "../../projections/team/acting-role.ts";
 import { findUsersById } from "../../projections/user/user.ts";
 import type { WorkerDeps } from "../core/deps.ts";
@@ -60,12 +62,19 @@ async function ofRequest(
   const isReadable =
     into !== undefined && (into.id === project.id || (await mayAll(db, into, readers)));
   const [row, target] = isReadable ? [known, into] : [];
+  const { sourceBranch, targetBranch } = mergeRequest;
+  const [ofSource, ofTarget] = await Promise.all([
+    source && protectionOf(db, "SOURCE", source, sourceBranch),
+    target && protectionOf(db, "TARGET", target, targetBranch),
+  ]);
   return {
     CI_MERGE_REQUEST_REF_PATH: headRefOf(mergeRequest.localId),
     CI_MERGE_REQUEST_EVENT_TYPE: targetCommit ? "merged_result" : "detached",
     ...(mergeRequestId && { CI_MERGE_REQUEST_ID: mergeRequestId }),
     ...(baseCommit && { CI_MERGE_REQUEST_DIFF_BASE_SHA: baseCommit }),
     ...(row && (await ofRow(db, row))),
+    ...ofSource,
+    ...ofTarget,
     ...(target && ofProject("CI_MERGE_REQUEST_PROJECT", target, publicUrl)),
     ...(source && ofProject("CI_MERGE_REQUEST_SOURCE_PROJECT", source, publicUrl)),
     ...(targetCommit && {
@@ -73,6 +82,16 @@ async function ofRequest(
       CI_MERGE_REQUEST_TARGET_BRANCH_SHA: targetCommit,
     }),
   };
+}
+
+async function protectionOf(
+  db: VariableDeps["db"],
+  side: "SOURCE" | "TARGET",
+  project: ProjectRow,
+  branch: string,
+): Promise<Readonly<Record<string, string>>> {
+  const isProtected = (await refProtections(db, project)).of(branchPrefix + branch) !== null;
+  return { [`CI_MERGE_REQUEST_${side}_BRANCH_PROTECTED`]: String(isProtected) };
 }
 
 const descriptionLengthMax = 2_700;

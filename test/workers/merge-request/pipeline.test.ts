@@ -170,6 +170,13 @@ describe("the step that starts the pipeline of a merge request", () => {
 describe("variables of a merge request", () => {
   it("are what it shows, and the last commit that both of its branches have", async () => {
     const { world, ci } = await given();
+    const rule = {
+      branchTemplate: "main",
+      allowedToPush: "DEVELOPER",
+      allowedToMerge: "DEVELOPER",
+    };
+    const made = await world.post(anna, "/branch-protection/create", rule);
+    expect(made.status, made.text).to.equal(200);
     const label = await world.post(anna, "/label", { title: "Fast track", hexColor: "#00ff00" });
     const chosen = { labels: [{ id: label.body["id"] }], assignedUsers: [{ id: bob.id }] };
     await world.open({ ...chosen, description: "d".repeat(3_000), squashCommit: true });
@@ -186,6 +193,8 @@ describe("variables of a merge request", () => {
       CI_MERGE_REQUEST_DESCRIPTION: "d".repeat(2_700),
       CI_MERGE_REQUEST_DESCRIPTION_IS_TRUNCATED: "true",
       CI_MERGE_REQUEST_SQUASH_ON_MERGE: "true",
+      CI_MERGE_REQUEST_SOURCE_BRANCH_PROTECTED: "false",
+      CI_MERGE_REQUEST_TARGET_BRANCH_PROTECTED: "true",
     });
   });
 
