@@ -38,6 +38,8 @@ export const bundling = {
   lineLimit: 120,
   logLevel: "warning",
   external,
+  // As from Node.js 21 on. Without it pg looks for another runtime by an answer of fetch, which takes 20 ms to load.
+  define: { navigator: JSON.stringify({ userAgent: "Node.js" }) },
   // Packages in CommonJS call `require` for what Node.js brings.
   banner: {
     js: 'import { createRequire as createRequireHere } from "node:module";\nconst require = createRequireHere(import.meta.url);',
