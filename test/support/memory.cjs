@@ -20,6 +20,8 @@ exports.temporaryFilesInMemory = () => {
   process.env.TMPDIR = directory;
   const removal = { recursive: true, force: true, maxRetries: 20, retryDelay: 100 };
   process.once("exit", () => rmSync(directory, removal));
+  // As when a run takes too long: a process that a signal ends has no exit event.
+  process.once("SIGTERM", () => process.exit(128 + 15));
 };
 
 function isRoomy() {

@@ -1,4 +1,5 @@
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
 import { existsSync, statfsSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -42,5 +43,21 @@ describe("temporary files of a run of tests", () => {
       .and.not.to.equal(tmpdir());
     expect(mode).to.equal("711");
     expect(existsSync(directory)).to.equal(false);
+  });
+
+  it("go as well when that process is sent SIGTERM", async () => {
+    const module = JSON.stringify(path.resolve("test/support/memory.cjs"));
+    const text = `
+      require(${module}).temporaryFilesInMemory();
+      process.stdout.write(require("node:os").tmpdir());
+      setInterval(() => undefined, 60_000);`;
+    const child = spawn(process.execPath, ["--eval", text], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    const [directory] = (await once(child.stdout, "data")) as [Buffer];
+    expect(existsSync(directory.toString())).to.equal(true);
+    child.kill("SIGTERM");
+    await once(child, "close");
+    expect(existsSync(directory.toString())).to.equal(false);
   });
 });
