@@ -75,17 +75,19 @@ export const auditEntryProjection: Projection = {
     });
   },
   async index(tx) {
-    await tx.schema.alterTable("audit_entry", (table) => {
-      table.primary(["position"]);
-      table.index(["place_id", "position"]);
-      table.index(["place_id", "type", "position"]);
-      table.index(["type", "position"]);
-      table.index(["actor_id", "position"]);
-      table.index(["subject_id", "position"]);
-      table.index(["correlation_id", "position"]);
-      table.index(["event_id"]);
-    });
+    await tx.schema.alterTable("audit_entry", (table) => void table.primary(["position"]));
   },
+  indexes: [
+    ["place_id", "position"],
+    ["place_id", "type", "position"],
+    ["type", "position"],
+    ["actor_id", "position"],
+    ["subject_id", "position"],
+    ["correlation_id", "position"],
+    ["event_id"],
+  ].map((names) => async (tx: Tx) => {
+    await tx.schema.alterTable("audit_entry", (table) => void table.index(names));
+  }),
   types: everyType,
   apply: (tx, event, context) => applyAll(tx, [event], context),
   applyAll,

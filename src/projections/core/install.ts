@@ -43,8 +43,16 @@ export async function createTables(tx: Tx, schema: string, projection: Projectio
 }
 
 /** Those that the handlers do without. */
-export async function createIndexes(tx: Tx, schema: string, { index }: Projection): Promise<void> {
-  if (index !== undefined) await inSchema(tx, schema, () => index(tx));
+export async function createIndexes(
+  tx: Tx,
+  schema: string,
+  { index, indexes = [] }: Pick<Projection, "index" | "indexes">,
+): Promise<void> {
+  const all = index === undefined ? indexes : [index, ...indexes];
+  if (all.length === 0) return;
+  await inSchema(tx, schema, async () => {
+    for (const each of all) await each(tx);
+  });
 }
 
 /** Runs handlers so that the unqualified names of their tables mean those of one schema. */

@@ -36,6 +36,8 @@ export type Projection = Readonly<{
   create: (tx: Tx) => Promise<void>;
   /** Makes indexes that no handler needs in a build: a rebuild makes them after the rows, which takes less time. */
   index?: (tx: Tx) => Promise<void>;
+  /** Make further indexes, after `index`: a rebuild makes those of a large table side by side. */
+  indexes?: readonly ((tx: Tx) => Promise<void>)[];
   /** Types of events it handles; others move only its checkpoint. */
   types: ReadonlySet<string>;
   apply: (tx: Tx, recorded: Recorded, context: ProjectionContext) => Promise<void>;

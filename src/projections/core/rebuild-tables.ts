@@ -36,7 +36,8 @@ export async function createAllTables(
   schema: string,
   projections: readonly Projection[],
 ): Promise<void> {
-  await sideBySide(next, projections, (tx, projection) => createTables(tx, schema, projection));
+  const inTurn = turns(next);
+  await allEnded(projections, (projection) => inTurn((tx) => createTables(tx, schema, projection)));
 }
 
 /** Makes the indexes that rows are stored faster without, and has PostgreSQL analyze what is in the tables. */
@@ -46,26 +47,35 @@ export async function indexTables(
   projections: readonly Projection[],
 ): Promise<void> {
   const filled = await filledTables(next, schema);
-  await sideBySide(next, projections, async (tx, projection) => {
-    await createIndexes(tx, schema, projection);
-    for (const table of projection.tables) {
-      if (filled.has(table)) await tx.raw("analyze ??.??", [schema, table]);
-    }
+  const inTurn = turns(next);
+  await allEnded(projections, async (projection) => {
+    const { index, indexes = [] } = projection;
+    if (index !== undefined) await inTurn((tx) => createIndexes(tx, schema, { index }));
+    await allEnded(indexes, (each) =>
+      inTurn((tx) => createIndexes(tx, schema, { indexes: [each] })),
+    );
+    const tables = projection.tables.filter((table) => filled.has(table));
+    if (tables.length === 0) return;
+    await inTurn(async (tx) => {
+      for (const table of tables) await tx.raw("analyze ??.??", [schema, table]);
+    });
   });
 }
 
-/** Each in a transaction of its own. @throws what failed first, once all have ended */
-async function sideBySide(
-  next: Knex,
-  projections: readonly Projection[],
-  work: (tx: Tx, projection: Projection) => Promise<void>,
-): Promise<void> {
+type InTurn = (work: (tx: Tx) => Promise<void>) => Promise<void>;
+
+/** Side by side, a few at a time, each in a transaction of its own. */
+function turns(next: Knex): InTurn {
   const builders = new Limiter(buildersMax, buildersMax);
-  const ends = await Promise.allSettled(
-    projections.map((projection) =>
-      builders.run(() => next.transaction((tx) => work(tx, projection))),
-    ),
-  );
+  return (work) => builders.run(() => next.transaction(work));
+}
+
+/** @throws what failed first, once all have ended */
+async function allEnded<Item>(
+  items: readonly Item[],
+  work: (item: Item) => Promise<void>,
+): Promise<void> {
+  const ends = await Promise.allSettled(items.map(work));
   for (const end of ends) if (end.status === "rejected") throw end.reason;
 }
 

@@ -96,10 +96,20 @@ describe("rebuilding read models", () => {
     const indexed: Projection = {
       ...parcel,
       index: (tx) => tx.schema.alterTable("parcel", (table) => table.index(["sent_to"])),
+      indexes: [
+        ["id", "sent_to"],
+        ["sent_to", "id"],
+      ].map((names) => async (tx) => {
+        await tx.schema.alterTable("parcel", (table) => void table.index(names));
+      }),
     };
     await rebuild(deps, [indexed], { signal });
     const indexes = db("pg_indexes").where({ schemaname: "read_model", tablename: "parcel" });
-    expect(await indexes.pluck("indexname")).to.include("parcel_sent_to_index");
+    expect(await indexes.pluck("indexname")).to.include.members([
+      "parcel_sent_to_index",
+      "parcel_id_sent_to_index",
+      "parcel_sent_to_id_index",
+    ]);
   });
 
   describe("that no event of the log concerns", () => {
