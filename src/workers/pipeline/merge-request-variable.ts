@@ -10,7 +10,7 @@ import {
 } from "../../projections/merge-request/merge-request-query.ts";
 import type { MergeRequestRow } from "../../projections/merge-request/merge-request-row.ts";
 import { findProjectById, type ProjectRow } from "../../projections/project/project.ts";
-import { refProtections } from "../../projections/protection/applicable.ts";
+import { type RefProtections, refProtections } from "../../projections/protection/applicable.ts";
 import { actingRole } from "../../projections/team/acting-role.ts";
 import { findUsersById } from "../../projections/user/user.ts";
 import type { WorkerDeps } from "../core/deps.ts";
@@ -63,18 +63,18 @@ async function ofRequest(
     into !== undefined && (into.id === project.id || (await mayAll(db, into, readers)));
   const [row, target] = isReadable ? [known, into] : [];
   const { sourceBranch, targetBranch } = mergeRequest;
-  const [ofSource, ofTarget] = await Promise.all([
-    source && protectionOf(db, "SOURCE", source, sourceBranch),
-    target && protectionOf(db, "TARGET", target, targetBranch),
-  ]);
+  const ofTarget = target && refProtections(db, target);
+  const isWithin = source?.id === target?.id;
+  const ofSource = isWithin ? ofTarget : source && refProtections(db, source);
+  const [bySource, byTarget] = await Promise.all([ofSource, ofTarget]);
   return {
     CI_MERGE_REQUEST_REF_PATH: headRefOf(mergeRequest.localId),
     CI_MERGE_REQUEST_EVENT_TYPE: targetCommit ? "merged_result" : "detached",
     ...(mergeRequestId && { CI_MERGE_REQUEST_ID: mergeRequestId }),
     ...(baseCommit && { CI_MERGE_REQUEST_DIFF_BASE_SHA: baseCommit }),
     ...(row && (await ofRow(db, row))),
-    ...ofSource,
-    ...ofTarget,
+    ...(bySource && branchProtected("SOURCE", bySource, sourceBranch)),
+    ...(byTarget && branchProtected("TARGET", byTarget, targetBranch)),
     ...(target && ofProject("CI_MERGE_REQUEST_PROJECT", target, publicUrl)),
     ...(source && ofProject("CI_MERGE_REQUEST_SOURCE_PROJECT", source, publicUrl)),
     ...(targetCommit && {
@@ -84,13 +84,8 @@ async function ofRequest(
   };
 }
 
-async function protectionOf(
-  db: VariableDeps["db"],
-  side: "SOURCE" | "TARGET",
-  project: ProjectRow,
-  branch: string,
-): Promise<Readonly<Record<string, string>>> {
-  const isProtected = (await refProtections(db, project)).of(branchPrefix + branch) !== null;
+function branchProtected(side: "SOURCE" | "TARGET", protections: RefProtections, branch: string) {
+  const isProtected = protections.of(branchPrefix + branch) !== null;
   return { [`CI_MERGE_REQUEST_${side}_BRANCH_PROTECTED`]: String(isProtected) };
 }
 
