@@ -16,6 +16,7 @@ import {
   type Range,
   rangeHash,
   rangeOf,
+  type TreeHead,
 } from "./merkle.ts";
 
 type LeafRow = Readonly<{ index: bigint; position: bigint; hash: Buffer }>;
@@ -107,16 +108,13 @@ function treeAt({ size, edge }: Pick<HeadRow, "size" | "edge">): GrowingTree {
   return new GrowingTree(size, byLevel);
 }
 
-export type LogTree = Readonly<{ size: bigint; root: Buffer }>;
-
 /** The whole tree, once it has the leaves of everything that answers show. */
-export async function wholeTree(db: Knex): Promise<LogTree> {
+export async function wholeTree(db: Knex): Promise<TreeHead> {
   const text = "select (select size from log_tree_head), (select edge from log_tree_head)";
-  const row = await gathered<{ size: bigint | null; edge: Buffer | null }>(db, {
-    ...{ text, bindings: [] },
-  });
-  const head = { size: row.size ?? 0n, edge: row.edge ?? Buffer.alloc(0) };
-  return { size: head.size, root: treeAt(head).root() };
+  type Row = Readonly<{ size: bigint | null; edge: Buffer | null }>;
+  const { size, edge } = await gathered<Row>(db, { text, bindings: [] });
+  const tree = size === null || edge === null ? new GrowingTree() : treeAt({ size, edge });
+  return { size: tree.size, root: tree.root() };
 }
 
 /** What proves the event at a position. */
@@ -153,8 +151,8 @@ type NodeText = readonly [level: number, index: string, hash: string];
 
 /**
  * Subtrees of an inclusion path (RFC 9162, 2.1.3.1) are siblings of those that the leaf is in, or those that the tree
- * is made of at its right end: one more leaf there for each bit of its size. Those that are not there give no hash. Each
- * hash is found by its primary key, whatever the statistics of the tables are.
+ * is made of at its right end: one for each bit that is set in its size. Those that are not there give no hash. Each
+ * hash is looked up by its primary key in a subquery: a join might scan the tables where their statistics are old.
  */
 const leafWithPath = `
   with leaf as materialized (
