@@ -161,8 +161,8 @@ async function isOfProtectedRef(
 type Begun = ClaimedJob & Readonly<{ token: string }>;
 
 /**
- * Undefined when the pipeline of the job is gone: its claim is returned when nobody confirms it. Undefined as well when
- * one of its secrets cannot be opened: the job fails.
+ * Begins the run of a claimed job. Undefined in two cases: its pipeline is gone, and the claim is returned after 30 s;
+ * or one of its secrets cannot be opened, and the job fails.
  */
 async function begun(
   deps: Deps,

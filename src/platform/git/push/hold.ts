@@ -18,8 +18,8 @@ type Command = readonly [program: string, args: readonly string[]];
 
 /**
  * A git that takes a push in or changes refs ("pushing"), or that packs ("upkeep"), holding a shared lock (flock(2)) on a
- * file of the repository. The programs it starts inherit the lock, which ends with the last of them, however it ends:
- * that nobody holds it means that nobody is at it, in whichever process or container of whichever machine.
+ * file of the repository. The programs it starts inherit the lock, which ends with the last of them, also when that is
+ * killed. Where no program holds the lock, none is at work, on any machine that shares the repository.
  */
 export function held(gitDir: string, hold: Hold, args: readonly string[]): Command {
   if (!canHold()) return ["git", args];
