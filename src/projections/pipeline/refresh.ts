@@ -1,7 +1,7 @@
 import type { Recorded } from "../../events/core/event.ts";
 import type { JobEvent } from "../../events/pipeline/job.ts";
 import type { Writes } from "../core/writes.ts";
-import { someActive, someJob, someNeeding, someStaged } from "./some-job.ts";
+import { someActive, someEnded, someManual, someNeeding, someStaged } from "./some-job.ts";
 
 /** What a batch says of a pipeline. */
 export type Touched = {
@@ -44,12 +44,8 @@ const ofPipeline = { projectId: "pipeline.project_id", pipelineId: "pipeline.id"
 const isActive = (status: Parameters<typeof someActive>[1]): string =>
   someActive(ofPipeline, status);
 
-const hasBegun = someJob(
-  "other.pipeline_id = pipeline.id and other.status in ('SUCCESS', 'FAILED', 'WARNING')",
-);
-const waitsForPerson = someJob(
-  "other.pipeline_id = pipeline.id and other.status = 'MANUAL' and not other.may_fail",
-);
+const hasBegun = someEnded("pipeline.id", ["SUCCESS", "FAILED", "WARNING"]);
+const waitsForPerson = someManual("pipeline.id");
 const waits = `(${someStaged("pipeline.id")} or ${someNeeding("pipeline.id")})`;
 
 /** Where all jobs have ended, or may stay undone; null where there is none at all. */
