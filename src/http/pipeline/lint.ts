@@ -100,8 +100,10 @@ const postLint = route({
     const sources = { project, origin, ...ofCommit, isProtected, more, addresses };
     const predefined = predefinedVariables(sources);
     const facts = factsOf(deps, { repository, origin, predefined, outer: new Map() });
+    const [fileName] = pipelineFileNames;
+    const by = { user: userId, project: project.id };
     try {
-      return linted(await pipelineFiles.compile(body.content, pipelineFileNames[0], facts));
+      return linted(await pipelineFiles.compile({ text: body.content, fileName, ...by }, facts));
     } catch (error) {
       if (!(error instanceof PipelineFileError)) throw error;
       return { valid: false, errors: error.problems.map(asError), warnings: [], jobs: [] };

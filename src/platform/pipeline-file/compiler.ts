@@ -1,5 +1,7 @@
 import type { Worker } from "node:worker_threads";
 
+import { CallerShare } from "../caller-share.ts";
+import { type KeyedLock, keyedLock } from "../keyed-lock.ts";
 import { Refusal } from "../refusal.ts";
 import { startThread } from "../thread.ts";
 import type { CompiledPipeline, PipelineFacts } from "./compile.ts";
@@ -7,25 +9,37 @@ import type { Ask, FromThread, ToThread } from "./compiler-message.ts";
 import { PipelineFileError } from "./value.ts";
 
 const waitingMax = 200;
+/** Of them, those of one user: more than workers take at once. */
+const waitingPerUserMax = 25;
 /** Of one file, the reading of what it includes among it. */
 const timeoutMsDefault = 20_000;
 const startTimeoutMs = 30_000;
 const threadMebibytesMax = 512;
 
+export type FileToCompile = Readonly<{
+  text: string;
+  /** As messages name it. */
+  fileName: string;
+  /** Id of who has it compiled, or of the owner of the project when nobody has. */
+  user: string;
+  /** Id of the project that it is compiled for. */
+  project: string;
+}>;
+
 export type PipelineCompiler = Readonly<{
   /**
-   * `compilePipeline` in a thread of its own, one file after another.
+   * `compilePipeline` in a thread of its own, one file after another. Users take turns, and so do
+   * projects: a file waits for one file of each user and project before it, however many they have.
    *
    * @throws PipelineFileError, also for a file that takes too long; Refusal 503 `pipeline.busy`
-   *   when too many wait; what a function of the facts throws
+   *   when too many wait, of all users or of this one; what a function of the facts throws
    */
-  compile: (text: string, fileName: string, facts: PipelineFacts) => Promise<CompiledPipeline>;
+  compile: (file: FileToCompile, facts: PipelineFacts) => Promise<CompiledPipeline>;
   close: () => Promise<void>;
 }>;
 
 type Task = Readonly<{
-  text: string;
-  fileName: string;
+  file: FileToCompile;
   facts: PipelineFacts;
   resolve: (compiled: CompiledPipeline) => void;
   reject: (error: unknown) => void;
@@ -34,14 +48,19 @@ type Task = Readonly<{
 export function pipelineCompiler(timeoutMs = timeoutMsDefault): PipelineCompiler {
   const compiler = new ThreadCompiler(timeoutMs);
   return {
-    compile: (text, fileName, facts) => compiler.compile(text, fileName, facts),
+    compile: (file, facts) => compiler.compile(file, facts),
     close: () => compiler.close(),
   };
 }
 
 class ThreadCompiler {
   readonly #timeoutMs: number;
+  readonly #turns: KeyedLock = keyedLock();
+  readonly #share = new CallerShare(waitingPerUserMax);
+  /** One of each user and each project at most; their others wait for their turns. */
   readonly #tasks: Task[] = [];
+  #waiting = 0;
+  #isClosed = false;
   #running: Task | undefined;
   #thread: Worker | undefined;
   #isReady = false;
@@ -51,23 +70,35 @@ class ThreadCompiler {
     this.#timeoutMs = timeoutMs;
   }
 
-  compile(text: string, fileName: string, facts: PipelineFacts): Promise<CompiledPipeline> {
-    if (this.#tasks.length >= waitingMax) {
-      const message = "Too many pipeline files wait to be read.";
-      const retry = { retryAfterSeconds: 5 };
-      return Promise.reject(new Refusal("unavailable", "pipeline.busy", message, retry));
+  async compile(file: FileToCompile, facts: PipelineFacts): Promise<CompiledPipeline> {
+    const { user, project } = file;
+    if (this.#waiting >= waitingMax || !this.#share.hasRoom(user)) throw busy();
+    this.#waiting += 1;
+    this.#share.take(user);
+    try {
+      // The turn of the user first: who waits in one project for others has one file there, not many.
+      return await this.#turns(`user ${user}`, () =>
+        this.#turns(`project ${project}`, () => this.#add(file, facts)),
+      );
+    } finally {
+      this.#waiting -= 1;
+      this.#share.giveBack(user);
     }
+  }
+
+  #add(file: FileToCompile, facts: PipelineFacts): Promise<CompiledPipeline> {
+    if (this.#isClosed) return Promise.reject(closed());
     return new Promise((resolve, reject) => {
-      this.#tasks.push({ text, fileName, facts, resolve, reject });
+      this.#tasks.push({ file, facts, resolve, reject });
       this.#next();
     });
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true;
     clearTimeout(this.#timer);
-    const closed = new Error("The pipeline compiler is closed");
-    for (const { reject } of this.#tasks.splice(0)) reject(closed);
-    this.#running?.reject(closed);
+    for (const { reject } of this.#tasks.splice(0)) reject(closed());
+    this.#running?.reject(closed());
     this.#running = undefined;
     await this.#thread?.terminate();
     this.#thread = undefined;
@@ -77,19 +108,20 @@ class ThreadCompiler {
     if (this.#running !== undefined) return;
     this.#running = this.#tasks.shift();
     if (this.#running === undefined) return;
-    const { text, fileName, facts } = this.#running;
+    const { file, facts } = this.#running;
     const { ref, isTag, source, predefined, outer } = facts;
     const variables = { predefined: [...predefined], outer: [...outer] };
     const hasArtifacts = facts.readArtifact !== undefined;
     const plain = { ref, isTag, source, ...variables, hasArtifacts };
     this.#thread ??= this.#start();
+    const { text, fileName } = file;
     send(this.#thread, { kind: "compile", text, fileName, facts: plain });
     this.#limit(this.#isReady ? this.#timeoutMs : startTimeoutMs);
   }
 
   #limit(limitMs: number): void {
     clearTimeout(this.#timer);
-    const { fileName } = this.#running ?? { fileName: "" };
+    const fileName = this.#running?.file.fileName ?? "";
     this.#timer = setTimeout(() => this.#drop(tooLong(fileName)), limitMs).unref();
   }
 
@@ -159,6 +191,13 @@ const send = (to: Worker, message: ToThread): void => to.postMessage(message);
 function factOf(facts: PipelineFacts, { name, args }: Ask): Promise<unknown> {
   // Name and arguments belong together; the compiler cannot see it through the union.
   return (facts[name] as (...given: readonly unknown[]) => Promise<unknown>)(...args);
+}
+
+const closed = () => new Error("The pipeline compiler is closed");
+
+function busy(): Refusal {
+  const message = "Too many pipeline files wait to be read.";
+  return new Refusal("unavailable", "pipeline.busy", message, { retryAfterSeconds: 5 });
 }
 
 function tooLong(fileName: string): PipelineFileError {

@@ -11,7 +11,11 @@ import { deterministicId } from "../../platform/deterministic-id.ts";
 import { mask, maskedForms } from "../../platform/job-log/mask.ts";
 import { NotOpened } from "../../platform/key/vault.ts";
 import type { CompiledPipeline, PipelineFacts } from "../../platform/pipeline-file/compile.ts";
-import { type PipelineCompiler, pipelineCompiler } from "../../platform/pipeline-file/compiler.ts";
+import {
+  type FileToCompile,
+  type PipelineCompiler,
+  pipelineCompiler,
+} from "../../platform/pipeline-file/compiler.ts";
 import { PipelineFileError } from "../../platform/pipeline-file/value.ts";
 import { clipText, storableText } from "../../platform/storable-text.ts";
 import { findSettings } from "../../projections/instance/settings.ts";
@@ -107,7 +111,9 @@ export async function createPipeline(
   });
   const masked = [...outer.values()].filter((each) => each.masked).map(({ value }) => value);
   const secrets = [...masked, ...Object.values(variables)];
-  const made = await compileFile(file, facts, secrets);
+  const by = { user: origin.userId ?? project.owner_user_id, project: project.id };
+  const toCompile = { text: file.text, fileName: file.name, ...by };
+  const made = await compileFile(toCompile, facts, secrets);
   if ("none" in made) {
     if (given === undefined) return made;
     // The job that starts it fails; a pipeline without jobs shows the reason as well.
@@ -144,12 +150,12 @@ type MadeOfFile = Readonly<{
 
 /** @param secrets values of variables that no reason may show: all may see it who see the pipeline */
 async function compileFile(
-  { text, name }: Pick<GivenFile, "text" | "name">,
+  file: FileToCompile,
   facts: PipelineFacts,
   secrets: readonly string[],
 ): Promise<MadeOfFile | NoPipeline> {
   try {
-    const compiled = await pipelineFiles.compile(text, name, facts);
+    const compiled = await pipelineFiles.compile(file, facts);
     if (compiled.refused) return { none: "refused" };
     if (compiled.jobs.length === 0) return { none: "no_jobs" };
     return { compiled, failureReason: null };

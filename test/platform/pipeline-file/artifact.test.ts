@@ -21,9 +21,10 @@ describe("a file of artifacts in a pipeline file", () => {
     const compiler = pipelineCompiler();
     try {
       const text = include({ artifact: "out/child.yml", job: "generate" });
-      const { jobs } = await compiler.compile(text, "child: trigger", facts({ readArtifact }));
+      const file = { text, fileName: "child: trigger", user: "anna", project: "search" };
+      const { jobs } = await compiler.compile(file, facts({ readArtifact }));
       expect(jobs.map(({ name }) => name)).to.deep.equal(["one"]);
-      const refused = compiler.compile(text, "child: trigger", facts());
+      const refused = compiler.compile(file, facts());
       await expect(refused).to.be.rejectedWith("by `trigger: include` alone");
     } finally {
       await compiler.close();

@@ -5,7 +5,12 @@ import { PipelineFileError } from "../../../src/platform/pipeline-file/value.ts"
 import { eventually } from "../../support/eventually.ts";
 import { facts } from "../../support/pipeline-file.ts";
 
-const file = ".forge-ci.yaml";
+const file = (text: string, { user = "anna", project = "search" } = {}) => ({
+  ...{ text, user, project },
+  fileName: ".forge-ci.yaml",
+});
+
+type By = Readonly<{ user: string; project: string }>;
 
 describe("the pipeline compiler", () => {
   const compiler = pipelineCompiler();
@@ -14,13 +19,13 @@ describe("the pipeline compiler", () => {
   it("compiles in a thread, and queries the service for what the file refers to", async () => {
     const files = { "a.yml": "job: {script: x}", Dockerfile: "" };
     const text = "include: a.yml\nother: {script: y, rules: [{exists: [Dockerfile]}]}";
-    const { jobs } = await compiler.compile(text, file, facts({ files }));
+    const { jobs } = await compiler.compile(file(text), facts({ files }));
     expect(jobs.map(({ name }) => name)).to.deep.equal(["job", "other"]);
   });
 
   it("names mistakes as the compilation does", async () => {
     const failed = await compiler
-      .compile("job: []", file, facts())
+      .compile(file("job: []"), facts())
       .catch((error: unknown) => error);
     expect(failed).to.be.instanceOf(PipelineFileError);
     expect((failed as PipelineFileError).problems).to.have.length(1);
@@ -28,15 +33,15 @@ describe("the pipeline compiler", () => {
 
   it("passes on what a fact throws, and goes on", async () => {
     const readFile = () => Promise.reject(new Error("no disk"));
-    const failing = compiler.compile("include: a.yml", file, facts({ readFile }));
+    const failing = compiler.compile(file("include: a.yml"), facts({ readFile }));
     await expect(failing).to.be.rejectedWith("no disk");
-    expect((await compiler.compile("job: {script: x}", file, facts())).jobs).to.have.length(1);
+    expect((await compiler.compile(file("job: {script: x}"), facts())).jobs).to.have.length(1);
   });
 
   it("gives up a file that takes too long, and reads the next one", async () => {
     const hurried = pipelineCompiler(300);
     const readFile = () => new Promise<never>(() => undefined);
-    const stuck = hurried.compile("include: a.yml", file, facts({ readFile }));
+    const stuck = hurried.compile(file("include: a.yml"), facts({ readFile }));
     await expect(stuck).to.be.rejectedWith("takes too long");
     await hurried.close();
   });
@@ -48,7 +53,7 @@ describe("the pipeline compiler", () => {
       const timer = setInterval(() => {
         ticks += 1;
       }, 1);
-      await compiler.compile(`${text}\njob: {script: x}`, file, facts());
+      await compiler.compile(file(`${text}\njob: {script: x}`), facts());
       clearInterval(timer);
       return ticks;
     };
@@ -56,11 +61,59 @@ describe("the pipeline compiler", () => {
     await eventually(async () => (await ticksMeanwhile()) > 5);
   });
 
+  const nth = (name: string, n: number): string => `${name} ${n}`;
+  const floods = {
+    "one user in one project": () => ({ user: "anna", project: "search" }),
+    "one user in many projects": (n: number) => ({ user: "anna", project: nth("fork", n) }),
+    "many users in one project": (n: number) => ({ user: nth("anna", n), project: "search" }),
+  };
+  for (const [of, by] of Object.entries(floods)) {
+    it(`lets a file wait for one file of a flood of ${of}`, async () => {
+      const place = await placeAmong(by, { user: "bob", project: "docs" });
+      expect(place).to.be.at.most(1);
+    });
+  }
+
+  it("lets a file wait for one file of another user who floods the same project", async () => {
+    const by = { user: "bob", project: "search" };
+    const place = await placeAmong(floods["one user in one project"], by);
+    expect(place).to.be.at.most(1);
+  });
+
+  /** How many of ten files that came before it are read before a file. */
+  async function placeAmong(flood: (n: number) => By, by: By): Promise<number> {
+    const read: string[] = [];
+    const compile = (name: string, one: By) => {
+      const readFile = async () => {
+        read.push(name);
+        return "job: {script: x}";
+      };
+      return compiler.compile(file("include: a.yml", one), facts({ readFile }));
+    };
+    const before = Array.from({ length: 10 }, (_, n) => compile(nth("flood", n), flood(n)));
+    await Promise.all([...before, compile("other", by)]);
+    expect(read).to.have.length(11);
+    return read.indexOf("other");
+  }
+
+  it("refuses the files of a user who has too many waiting, and none of another", async () => {
+    const text = "job: {script: x}";
+    const many = Array.from({ length: 26 }, () => compiler.compile(file(text), facts()));
+    const other = compiler.compile(file(text, { user: "bob", project: "docs" }), facts());
+    const results = await Promise.allSettled(many);
+    const refused = results.flatMap((each) => (each.status === "rejected" ? [each.reason] : []));
+    expect(refused.map(({ code, kind }) => [code, kind])).to.deep.equal([
+      ["pipeline.busy", "unavailable"],
+    ]);
+    expect((await other).jobs).to.have.length(1);
+  });
+
   it("rejects what waits when it is closed", async () => {
     const closing = pipelineCompiler();
-    const waiting = closing.compile("job: {script: x}", file, facts());
-    const rejected = expect(waiting).to.be.rejectedWith("closed");
+    const waiting = closing.compile(file("job: {script: x}"), facts());
+    const inTurn = closing.compile(file("job: {script: x}"), facts());
+    const rejected = [waiting, inTurn].map((each) => expect(each).to.be.rejectedWith("closed"));
     await closing.close();
-    await rejected;
+    await Promise.all(rejected);
   });
 });
