@@ -47,6 +47,47 @@ describe("masking", () => {
     });
   }
 
+  it("hides the last character of base64 that has bits of a value", () => {
+    for (const value of [secret, `${secret}2`, `${secret}22`]) {
+      const some = maskedForms([value]);
+      for (const before of ["", "x", "xy"]) {
+        for (const behind of ["", "\n", "z", "zz", "\xff\xff"]) {
+          const encoded = Buffer.from(`${before}${value}${behind}`, "latin1").toString("base64");
+          const last = Math.ceil(((before.length + value.length) * 8) / 6);
+          for (let size = 1; size <= encoded.length; size += 1) {
+            const shown = inPieces(Buffer.from(`${encoded}\nnext`), size, some);
+            expect(shown.slice(last - 8, last), `${encoded} in pieces of ${size}`).to.match(
+              /^[\]*]+$/,
+            );
+            expect(shown.slice(last)).to.equal(`${encoded.slice(last)}\nnext`);
+          }
+        }
+      }
+    }
+  });
+
+  for (const [what, width, lineBreak] of [
+    ["76 characters", 76, "\n"],
+    ["64 characters", 64, "\r\n"],
+  ] as const) {
+    it(`finds base64 in lines of ${what}, at every size of the pieces`, () => {
+      const long = "a longer secret than fits into one line of base64: ".repeat(3);
+      const some = maskedForms([long, "hunter2-and-more"]);
+      for (const before of ["", "user:", "hunter2-and-more, 23456789 and some more"]) {
+        const encoded = Buffer.from(`${before}${long}!`).toString("base64");
+        const lines = encoded.match(new RegExp(`.{1,${width}}`, "g")) ?? [];
+        const text = Buffer.from(`A=${lines.join(lineBreak)}${lineBreak}done\n`);
+        const expected = mask(text, some).toString();
+        const rest = expected.replaceAll(/\[MASKED\]|[*\r\n]/g, "");
+        expect(rest).to.have.length.below(before.length * 1.5 + 15);
+        expect(expected.split(lineBreak)).to.have.length(lines.length + (width === 64 ? 1 : 2));
+        for (let size = 1; size <= text.length; size += 1) {
+          expect(inPieces(text, size, some), `pieces of ${size}`).to.equal(expected);
+        }
+      }
+    });
+  }
+
   it("finds a value that is cut anywhere, whatever the pieces are", () => {
     const text = Buffer.from(`before ${secret} between ${secret}${secret} after`);
     for (let size = 1; size <= text.length; size += 1) {
@@ -118,6 +159,17 @@ describe("masking", () => {
         ([log, same]) => maskPiece(log, same),
       ));
   }
+
+  it("takes time in proportion to the log where lines of base64 overlap themselves, and holds back few", async () => {
+    const value = "a".repeat(600);
+    const encoded = maskedForms([value]);
+    const line = `${Buffer.from(value).toString("base64").slice(0, 76)}\n`;
+    await expectLinear(
+      64 * 1024,
+      (size) => Buffer.alloc(size, line),
+      (log) => expect(maskPiece(log, encoded).tail.length).to.be.below(16_000),
+    );
+  });
 
   it("holds nothing back when there is nothing to mask", () => {
     const { final, tail } = maskPiece(Buffer.from("all"), []);
