@@ -286,11 +286,12 @@ export async function numberPipeline(
       { kind, projectId: within, subjectId, createdPosition },
       metadata,
     );
-  const [own, service, ...jobs] = await Promise.all([
-    assign("PIPELINE", pipelineId),
+  const others = await Promise.all([
     assign("PIPELINE", serviceNumberSubject(pipelineId), serviceNumberProject),
     ...jobIds.map((jobId) => assign("JOB", jobId)),
   ]);
-  const positions = [own, service, ...jobs].map(({ position }) => position);
+  // Last: a pipeline is listed once it has its number, and only one without is found when this is cut off.
+  const own = await assign("PIPELINE", pipelineId);
+  const positions = [own, ...others].map(({ position }) => position);
   return { localId: own.localId, position: positions.reduce((a, b) => (a > b ? a : b)) };
 }
