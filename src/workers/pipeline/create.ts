@@ -16,6 +16,7 @@ import {
   type PipelineCompiler,
   pipelineCompiler,
 } from "../../platform/pipeline-file/compiler.ts";
+import { expander, type Variables } from "../../platform/pipeline-file/expand.ts";
 import { PipelineFileError } from "../../platform/pipeline-file/value.ts";
 import { clipText, storableText } from "../../platform/storable-text.ts";
 import { findSettings } from "../../projections/instance/settings.ts";
@@ -99,18 +100,21 @@ export async function createPipeline(
     const failed = { compiled: undefined, failureReason: unreadableReason };
     return record(deps, { project, origin, variables, metadata, ...failed });
   }
+  const predefined = predefinedVariables(sources);
+  const values = new Map([
+    ...[...outer].map(([key, { value }]) => [key, value] as const),
+    ...Object.entries(variables),
+  ]);
   const facts = factsOf(deps, {
     repository,
     origin,
     ...(given?.readArtifact && { readArtifact: given.readArtifact }),
-    predefined: predefinedVariables(sources),
-    outer: new Map([
-      ...[...outer].map(([key, { value }]) => [key, value] as const),
-      ...Object.entries(variables),
-    ]),
+    predefined,
+    outer: values,
   });
-  const masked = [...outer.values()].filter((each) => each.masked).map(({ value }) => value);
-  const secrets = [...masked, ...Object.values(variables)];
+  const masked = [...outer].flatMap(([key, each]) => (each.masked ? [key] : []));
+  const keys = [...masked, ...Object.keys(variables)];
+  const secrets = textsOf(new Map([...predefined, ...values]), keys);
   const by = { user: origin.userId ?? project.owner_user_id, project: project.id };
   const toCompile = { text: file.text, fileName: file.name, ...by };
   const made = await compileFile(toCompile, facts, secrets);
@@ -141,6 +145,13 @@ export const noPipelineReason: Readonly<Record<NoPipeline["none"], string>> = {
   refused: "The workflow rules of the file let no pipeline start.",
   no_jobs: "The rules of the file leave no job.",
 };
+
+/** Values of variables as a reason may have them: as they are written, with variables filled in, and as paths. */
+function textsOf(variables: Variables, keys: readonly string[]): readonly string[] {
+  const look = expander(variables, new Set());
+  const texts = keys.flatMap((key) => [variables.get(key) ?? "", look(key) ?? ""]);
+  return texts.flatMap((text) => [text, text.replace(/^\.?\//, "")]);
+}
 
 type MadeOfFile = Readonly<{
   /** Undefined for a file with mistakes, which the reason names. */

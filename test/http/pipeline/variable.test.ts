@@ -135,6 +135,14 @@ describe("variables of a project", () => {
     expect(compared).to.contain(": open-to-all-[MASKED]******-[MASKED]**.");
     const included = await reasonFor('include: {local: "$SECRET.yaml"}\na: {script: x}');
     expect(included).to.contain("There is no file [MASKED]******.yaml.");
+    await create({ key: "AS_PATH", value: "/secret-of-bob", mask: true });
+    const path = await reasonFor('include: {local: "$AS_PATH"}\na: {script: x}');
+    expect(path).to.contain("There is no file [MASKED]*****.");
+    await create({ key: "EXPANDED", value: "of-$OPEN$$secret", mask: true });
+    const expanded = await reasonFor(
+      `a: {script: x, rules: [${compare.replace("GIVEN", "EXPANDED")}]}`,
+    );
+    expect(expanded).to.contain(": open-to-all-[MASKED]******-[MASKED]*************.");
   });
 
   it("fail a pipeline where one cannot be read, until it is set anew", async () => {
