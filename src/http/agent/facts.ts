@@ -7,8 +7,8 @@ const pipelinesMax = 200;
 
 const factsByPipeline = rememberedFor<PipelineFacts>(
   (key, db) => {
-    const [pipelineId = "", projectId = ""] = key.split(" ");
-    return pipelineFacts({ db }, { pipeline_id: pipelineId, project_id: projectId });
+    const [pipelineId = "", projectId = "", publicUrl = ""] = key.split(" ");
+    return pipelineFacts({ db, publicUrl }, { pipeline_id: pipelineId, project_id: projectId });
   },
   (facts, subject) => {
     if (subject !== "jobs" && subject !== "agents") facts.forget();
@@ -18,8 +18,8 @@ const factsByPipeline = rememberedFor<PipelineFacts>(
 
 /** What the runs of a pipeline are made with, which its jobs need one after the other. */
 export function factsOf(
-  deps: Pick<Deps, "db" | "onChange">,
+  deps: Pick<Deps, "db" | "onChange" | "publicUrl">,
   { pipeline_id, project_id }: Pick<JobRow, "pipeline_id" | "project_id">,
 ): Promise<PipelineFacts | undefined> {
-  return factsByPipeline(deps).get(`${pipeline_id} ${project_id}`);
+  return factsByPipeline(deps).get(`${pipeline_id} ${project_id} ${deps.publicUrl}`);
 }

@@ -13,7 +13,7 @@ import { type VariableRow, variablesOf } from "../../projections/pipeline/variab
 import { findProjectById, type ProjectRow } from "../../projections/project/project.ts";
 import type { WorkerDeps } from "../core/deps.ts";
 import { isProtectedRef } from "./create.ts";
-import { mergeRequestVariables, openRequestVariables } from "./merge-request-variable.ts";
+import { mergeRequestVariables } from "./merge-request-variable.ts";
 import { parentVariables } from "./parent-variable.ts";
 import { variableParents } from "./setting-variable.ts";
 import { userVariables } from "./user-variable.ts";
@@ -31,8 +31,8 @@ export type PipelineFacts = Readonly<{
   /** Of its project and what this belongs to. */
   settings: readonly VariableRow[];
   instance: Settings;
-  /** See openRequestVariables. */
-  openRequests: Readonly<Record<string, string>>;
+  /** See mergeRequestVariables. */
+  ofRequests: ReadonlyMap<string, string>;
   /** See parentVariables. */
   ofParent: Readonly<Record<string, string>>;
   /** See userVariables; of who started the pipeline. */
@@ -59,7 +59,7 @@ export const actorOfJob = (job: JobRow, pipeline: Pick<PipelineRow, "user_id">):
 
 /** Undefined when the pipeline or its project is gone. */
 export async function pipelineFacts(
-  { db }: Pick<VariableDeps, "db">,
+  { db, publicUrl }: Pick<VariableDeps, "db" | "publicUrl">,
   { pipeline_id, project_id }: Readonly<{ pipeline_id: string; project_id: string }>,
 ): Promise<PipelineFacts | undefined> {
   const [pipeline, project] = await Promise.all([
@@ -69,15 +69,15 @@ export async function pipelineFacts(
   if (pipeline === undefined || project === undefined) return undefined;
   const { ref, is_tag: isTag, merge_request: mergeRequest } = pipeline;
   const origin = originOf(pipeline);
-  const [isProtected, settings, instance, openRequests, ofParent, ofUser] = await Promise.all([
+  const [isProtected, settings, instance, ofRequests, ofParent, ofUser] = await Promise.all([
     isProtectedRef({ db }, project, { ref, isTag, mergeRequest }),
     variablesOf(db, variableParents(project)),
     findSettings(db),
-    openRequestVariables({ db }, project, origin),
+    mergeRequestVariables({ db, publicUrl }, project, origin),
     parentVariables({ db }, project, origin),
     userVariables({ db }, pipeline.user_id),
   ]);
-  return { pipeline, project, isProtected, settings, instance, openRequests, ofParent, ofUser };
+  return { pipeline, project, isProtected, settings, instance, ofRequests, ofParent, ofUser };
 }
 
 /** What was read of a job before. */
@@ -101,12 +101,11 @@ export async function findJobRun(
   ]);
   if (facts === undefined || spec === undefined) return undefined;
   const actorId = actorOfJob(job, facts.pipeline);
-  const [dependencies, ofRequests, ofUser] = await Promise.all([
+  const [dependencies, ofUser] = await Promise.all([
     known.hasArtifacts === false ? [] : dependenciesOf(deps, job, spec),
-    mergeRequestVariables(deps, facts.project, originOf(facts.pipeline), facts.openRequests),
     actorId === facts.pipeline.user_id ? facts.ofUser : userVariables(deps, actorId),
   ]);
-  const more = new Map([...ofRequests, ...Object.entries({ ...facts.ofParent, ...ofUser })]);
+  const more = new Map([...facts.ofRequests, ...Object.entries({ ...facts.ofParent, ...ofUser })]);
   return { ...facts, deps, job, spec, number: facts.pipeline.number ?? 0n, dependencies, more };
 }
 

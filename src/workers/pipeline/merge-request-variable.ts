@@ -29,13 +29,12 @@ export async function mergeRequestVariables(
   deps: VariableDeps,
   project: Pick<ProjectRow, "id" | "owner_alias" | "owner_user_id" | "alias">,
   origin: PipelineOrigin,
-  knownOpen?: Readonly<Record<string, string>>,
 ): Promise<ReadonlyMap<string, string>> {
   const { mergeRequest, isTag, userId } = origin;
   if (isTag) return new Map();
   const [own, open] = await Promise.all([
     mergeRequest === null ? {} : ofRequest(deps, { project, userId, mergeRequest }),
-    knownOpen ?? openRequestVariables(deps, project, origin),
+    openRequestVariables(deps, project, origin),
   ]);
   return new Map(Object.entries({ ...own, ...open }));
 }
@@ -138,12 +137,11 @@ const ofProject = (prefix: string, project: ProjectRow, publicUrl: string) => ({
  * `CI_OPEN_MERGE_REQUESTS` of a branch, where there are any: of targets that the person behind the pipeline may see, as
  * `owner/alias!7`.
  */
-export async function openRequestVariables(
+async function openRequestVariables(
   { db }: Pick<VariableDeps, "db">,
   project: Pick<ProjectRow, "id">,
-  { mergeRequest, isTag, ref, userId }: PipelineOrigin,
+  { mergeRequest, ref, userId }: PipelineOrigin,
 ): Promise<Readonly<Record<string, string>>> {
-  if (isTag) return {};
   const names: string[] = [];
   const branch = mergeRequest?.sourceBranch ?? ref;
   const source = { projectId: project.id, branch, countMax: lookedAtMax };

@@ -4,7 +4,7 @@ import { expect } from "chai";
 import type { Recorded } from "../../../src/events/core/event.ts";
 import { localIdEvents } from "../../../src/events/core/local-id.ts";
 import { findMergeRequest } from "../../../src/projections/merge-request/merge-request-query.ts";
-import { findJob } from "../../../src/projections/pipeline/query.ts";
+import { allJobs, findJob } from "../../../src/projections/pipeline/query.ts";
 import {
   mergeRequestPipeline,
   mergeRequestPipelineWorker,
@@ -12,6 +12,7 @@ import {
   startMergeRequestPipeline,
 } from "../../../src/workers/merge-request/pipeline.ts";
 import { withNewestSource } from "../../../src/workers/merge-request/source.ts";
+import { findJobRun, pipelineFacts } from "../../../src/workers/pipeline/job-run.ts";
 import { mergeRequestVariables } from "../../../src/workers/pipeline/merge-request-variable.ts";
 import { jobPayload } from "../../../src/workers/pipeline/payload.ts";
 import { startTestApp } from "../../support/app.ts";
@@ -196,6 +197,26 @@ describe("variables of a merge request", () => {
       CI_MERGE_REQUEST_SOURCE_BRANCH_PROTECTED: "false",
       CI_MERGE_REQUEST_TARGET_BRANCH_PROTECTED: "true",
     });
+  });
+
+  it("are read once for the jobs of a pipeline", async () => {
+    const { world, ci } = await given();
+    await world.open();
+    await work((await eventsOf(world, "LocalIdAssigned"))[0]);
+    const [{ localId } = {}] = await ci.pipelines();
+    const { db } = app.deps;
+    const pipeline = await db("pipeline")
+      .where({ project_id: world.project.id, local_id: localId })
+      .first();
+    const [job] = await allJobs(db, pipeline.id);
+    const facts = await pipelineFacts(app.deps, job!);
+    const statements: string[] = [];
+    const note = ({ sql }: Readonly<{ sql: string }>) => statements.push(sql);
+    db.on("query", note);
+    const run = await findJobRun(app.deps, job!, { facts });
+    db.off("query", note);
+    expect(run?.more.get("CI_MERGE_REQUEST_TITLE")).to.equal("Feature");
+    expect(statements.filter((sql) => sql.includes("merge_request"))).to.deep.equal([]);
   });
 
   it("reveal nothing to a fork of a private project once its owner or the person was shut out", async () => {
