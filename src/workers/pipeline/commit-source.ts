@@ -1,3 +1,4 @@
+import { LRUCache } from "lru-cache";
 import type { PipelineOrigin } from "../../events/pipeline/pipeline.ts";
 import { tagPrefix } from "../../events/repository/repository.ts";
 import type { Repository } from "../../platform/git/repository.ts";
@@ -5,6 +6,9 @@ import type { VariableSources } from "./predefined.ts";
 
 /** The first that a commit has is the pipeline file of the project. */
 export const pipelineFileNames = [".forge-ci.yaml", "gitflic-ci.yaml"] as const;
+
+/** By commit, which never changes: root directories of any size are read once for all jobs. */
+const configPaths = new LRUCache<string, string>({ max: 10_000 });
 
 /** What the predefined variables of a pipeline say of its commit. @param repository undefined when it is gone */
 export async function commitSource(
@@ -16,14 +20,23 @@ export async function commitSource(
     return { commit: undefined, configPath: first, tagMessage: undefined };
   }
   const { objects } = repository;
-  const [commit, root, tagMessage] = await Promise.all([
+  const [commit, configPath, tagMessage] = await Promise.all([
     objects.commit(commitId),
-    objects.entry(commitId, []).then((entry) => entry && objects.tree(entry.id)),
+    configPaths.get(commitId) ?? configPathOf(repository, commitId),
     isTag ? messageOfTag(repository, ref) : undefined,
   ]);
-  const names = new Set(root?.map(({ name }) => name));
-  const configPath = pipelineFileNames.find((name) => names.has(name)) ?? first;
   return { commit, configPath, tagMessage };
+}
+
+async function configPathOf({ objects }: Repository, commitId: string): Promise<string> {
+  const [first] = pipelineFileNames;
+  const entry = await objects.entry(commitId, []);
+  const root = entry && (await objects.tree(entry.id));
+  if (root === undefined) return first;
+  const names = new Set(root.map(({ name }) => name));
+  const configPath = pipelineFileNames.find((name) => names.has(name)) ?? first;
+  configPaths.set(commitId, configPath);
+  return configPath;
 }
 
 /** Of the tag as it is now; empty for one that is no object of its own. */
