@@ -7,7 +7,7 @@ import { type Inverse, impossible, type Undone } from "./operation.ts";
 import { tagBefore } from "./tag.ts";
 import {
   aliasOf,
-  ids,
+  changedLists,
   issueNumber,
   opened,
   ownIssueNumber,
@@ -72,14 +72,6 @@ async function releaseBody(undone: Undone): Promise<Data> {
   return { title, description, tagName, preRelease };
 }
 
-/** The lists of people and labels that an edit changed; those of others may be gone by now. */
-const changedLists = (names: Readonly<Record<string, string>>, changed: Data): Data =>
-  Object.fromEntries(
-    Object.entries(names).flatMap(([field, name]) =>
-      changed[field] === undefined ? [] : [[name, ids(changed[field])]],
-    ),
-  );
-
 async function issueBody(undone: Undone): Promise<Data> {
   const { title, description } = await unedited(undone);
   const previous = partOf(undone.data, "previousDetails");
@@ -87,18 +79,18 @@ async function issueBody(undone: Undone): Promise<Data> {
   return {
     ...{ title, description },
     ...(status !== undefined && { status: { id: status } }),
-    ...changedLists({ assigneeIds: "assignedUsers", labelIds: "labels" }, previous),
+    ...(await changedLists(undone, { assigneeIds: "assignedUsers" }, previous)),
   };
 }
 
 const requestLists = {
   assignedUserIds: "assignedUsers",
   reviewerIds: "reviewers",
-  labelIds: "labels",
 } as const;
 
 /** An edit leaves the description out of both sides where it stays, and nothing else. */
-function requestBody({ data }: Undone): Data {
+async function requestBody(undone: Undone): Promise<Data> {
+  const { data } = undone;
   const [details, previous] = [partOf(data, "details"), partOf(data, "previousDetails")];
   const { title, description, removeSourceBranch, squashCommit, workInProgress } = previous;
   const changed = Object.entries(previous).filter(
@@ -106,7 +98,7 @@ function requestBody({ data }: Undone): Data {
   );
   return {
     ...{ title, description, removeSourceBranch, squashCommit, workInProgress },
-    ...changedLists(requestLists, Object.fromEntries(changed)),
+    ...(await changedLists(undone, requestLists, Object.fromEntries(changed))),
   };
 }
 
@@ -291,7 +283,7 @@ export const inverses: Readonly<Record<string, Inverse>> = {
 
   MergeRequestEdited: async (undone) => ({
     ...(await ofRequest("editMergeRequest")(undone)),
-    body: requestBody(undone),
+    body: await requestBody(undone),
   }),
   MergeRequestRetargeted: async (undone) => ({
     ...(await ofRequest("editMergeRequest")(undone)),

@@ -3,7 +3,7 @@ import type { AuditEntryRow } from "../../projections/audit/entry.ts";
 import { type AuditFilter, listAuditEntries } from "../../projections/audit/entry-query.ts";
 import { readRecorded } from "../../projections/audit/read-events.ts";
 import type { Deps } from "../core/deps.ts";
-import { impossible, type Operation } from "./operation.ts";
+import { type Operation, standing } from "./operation.ts";
 
 /** Later changes of the same thing that an undo would take back with it, beside those of its own type. */
 const hides: Readonly<Record<string, readonly string[]>> = {
@@ -49,10 +49,6 @@ export async function mustNotBeRemade(
   const range = { after: position, order: "oldest", limit: 1 } as const;
   const [made] = await listAuditEntries(db, filter, range);
   if (made !== undefined) throw standing(made, "took it back already.");
-}
-
-function standing({ type, position, event_id }: AuditEntryRow, what: string) {
-  return impossible(`${type} at position ${position} ${what}`, { eventId: event_id });
 }
 
 const about = ({ subject_id, place_id }: AuditEntryRow): AuditFilter => ({

@@ -25,6 +25,8 @@ export type Undone = Readonly<{
   data: Data;
   /** What was said of the thing before the event, field by field. */
   before: () => Promise<Data>;
+  /** Of the project, team or company. */
+  placeId: string;
   /** Another event, by its entry in the audit. */
   readAt: (entry: AuditEntryRow) => Promise<Recorded>;
   ownerScope: OwnerScope;
@@ -41,4 +43,9 @@ export function impossible(
   extra: Readonly<Record<string, unknown>> = {},
 ): Refusal {
   return new Refusal("conflict", "undo.impossible", message, { extra });
+}
+
+/** Another event stands in the way. @param what it did */
+export function standing({ type, position, event_id }: AuditEntryRow, what: string): Refusal {
+  return impossible(`${type} at position ${position} ${what}`, { eventId: event_id });
 }

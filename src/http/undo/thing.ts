@@ -1,11 +1,16 @@
+import { labelNotFound } from "../../commands/label/label.ts";
+import { ProjectId } from "../../events/core/ids.ts";
 import { Sealed } from "../../events/core/sealed.ts";
 import { idInStream } from "../../events/core/stream.ts";
 import { IssueId } from "../../events/issue/issue.ts";
+import { normaliseTitle } from "../../events/label/label.ts";
 import type { Data } from "../../projections/audit/change.ts";
+import { listAuditEntries } from "../../projections/audit/entry-query.ts";
 import { findIssueById } from "../../projections/issue/list.ts";
+import { labelsNamed } from "../../projections/label/label.ts";
 import { findMergeRequestById } from "../../projections/merge-request/merge-request-query.ts";
 import { findUserById } from "../../projections/user/user.ts";
-import { impossible, type Undone } from "./operation.ts";
+import { impossible, standing, type Undone } from "./operation.ts";
 
 /** The part of an event's data that is a thing of its own. */
 export const partOf = (data: Data, name: string): Data => {
@@ -46,5 +51,49 @@ export async function opened({ open }: Undone, value: unknown): Promise<string |
   return text;
 }
 
-export const ids = (list: unknown) =>
-  (Array.isArray(list) ? list : []).map((id: unknown) => ({ id: String(id) }));
+/**
+ * The lists of people and labels that an edit changed; those of others may be gone by now.
+ *
+ * @param people fields of the event and of the body
+ * @throws Refusal 409 when a label is gone
+ */
+export async function changedLists(
+  undone: Undone,
+  people: Readonly<Record<string, string>>,
+  changed: Data,
+): Promise<Data> {
+  const lists: Record<string, unknown> = {};
+  for (const [field, name] of Object.entries(people)) {
+    if (changed[field] !== undefined) lists[name] = idsIn(changed[field]).map((id) => ({ id }));
+  }
+  if (changed["labelIds"] === undefined) return lists;
+  return { ...lists, labels: await labelChoices(undone, idsIn(changed["labelIds"])) };
+}
+
+const idsIn = (list: unknown): readonly string[] => (Array.isArray(list) ? list : []).map(String);
+
+/** A label that was deleted is now the one that has its title. @throws Refusal 409 when none has */
+async function labelChoices(undone: Undone, ids: readonly string[]): Promise<readonly Data[]> {
+  const { db, placeId, readAt } = undone;
+  const projectId = ProjectId.parse(placeId);
+  const known = new Set((await labelsNamed(db, projectId, ids)).map(({ id }) => id as string));
+  const choices: Data[] = [];
+  for (const id of ids) {
+    if (known.has(id)) {
+      choices.push({ id });
+      continue;
+    }
+    const filter = { placeId, subjectId: id, types: ["LabelDeleted"] };
+    const [deleted] = await listAuditEntries(db, filter, { order: "newest", limit: 1 });
+    if (deleted === undefined) throw labelNotFound();
+    const title = String((await readAt(deleted)).data["title"]);
+    const present = (await labelsNamed(db, projectId, [title])).find(
+      (row) => row.title_normalised === normaliseTitle(title),
+    );
+    if (present === undefined) {
+      throw standing(deleted, `deleted the label "${title}": undo that first.`);
+    }
+    choices.push({ id: present.id });
+  }
+  return choices;
+}

@@ -56,11 +56,12 @@ type UndoRequest = Readonly<{
 async function undo({ ownerScope, params, eventId, request }: UndoRequest, deps: Deps) {
   const { db, store, vault } = deps;
   const row = await findAuditEntry(db, eventId);
-  if (row === undefined || row.place_id !== parentOf(request).id) {
+  const { id: placeId } = parentOf(request);
+  if (row === undefined || row.place_id !== placeId) {
     throw new Refusal("not_found", "event.not_found", "No such event happened here.");
   }
   const event = await eventAt(deps, row);
-  const operation = await opposite(event, row, ownerScope, deps);
+  const operation = await opposite(event, row, { ownerScope, placeId }, deps);
   await mustNotBeRemade(operation, row, deps);
   const before = (await store.head()) ?? -1n;
   const commandId =
@@ -72,7 +73,7 @@ async function undo({ ownerScope, params, eventId, request }: UndoRequest, deps:
     metadata,
   });
   // Callers choose the id of their request, so that others may have the same one.
-  const filter = { correlationId: request.requestId, placeId: row.place_id };
+  const filter = { correlationId: request.requestId, placeId };
   const range = { after: before, order: "oldest", limit: 50 } as const;
   const made = await listAuditEntries(db, filter, range);
   const [shown] = made.filter(
@@ -91,7 +92,7 @@ const bookkeeping = new Set(["NameReserved", "NameReleased", "LocalIdAssigned", 
 async function opposite(
   event: Recorded,
   row: AuditEntryRow,
-  ownerScope: OwnerScope,
+  { ownerScope, placeId }: Pick<Undone, "ownerScope" | "placeId">,
   deps: Deps,
 ): Promise<Operation> {
   const { db, vault } = deps;
@@ -101,7 +102,7 @@ async function opposite(
   }
   await mustBeLast(event, row, deps);
   const undone: Undone = {
-    ...{ event, data: event.data, ownerScope, db, open: vault.open },
+    ...{ event, data: event.data, placeId, ownerScope, db, open: vault.open },
     before: () => dataBefore(event, deps),
     readAt: (other) => eventAt(deps, other),
   };

@@ -21,19 +21,33 @@ async function send(method: "post" | "put" | "delete" | "get", at: string, body?
   return answer.body;
 }
 
-async function undoLast(type: string): Promise<void> {
+async function last(type: string): Promise<string | undefined> {
   const { _embedded } = await send("get", `/audit?type=${type}&size=1`);
   const [entry] = (_embedded as { auditEntryList: { eventId: string }[] }).auditEntryList;
-  await send("post", "/undo", { eventId: entry?.eventId });
+  return entry?.eventId;
+}
+
+async function undoLast(type: string): Promise<void> {
+  await send("post", "/undo", { eventId: await last(type) });
+}
+
+const commit = (branch: string, path: string) => ({
+  ...{ branch, message: path },
+  actions: [{ action: "CREATE", path, content: path, encoding: "text" }],
+});
+
+/** An issue or merge request with labels; its number. */
+async function givenThing(thing: string, own: readonly object[]): Promise<unknown> {
+  const body = { title: "T", description: "x", labels: own };
+  if (thing === "issue") return (await send("post", "/issue", body))["localId"];
+  await send("post", "/commit", { ...commit("other", "c.txt"), startBranch: "main" });
+  const branches = { sourceBranch: { id: "other" }, targetBranch: { id: "main" } };
+  return (await send("post", "/merge-request", { ...body, ...branches }))["localId"];
 }
 
 describe("an undo of an edit", () => {
   it("reverts what was edited, where a label that stayed was deleted since", async () => {
     const issue = await send("post", "/issue", { title: "Bug", description: "x", labels });
-    const commit = (branch: string, path: string) => ({
-      ...{ branch, message: path },
-      actions: [{ action: "CREATE", path, content: path, encoding: "text" }],
-    });
     await send("post", "/commit", commit("main", "a.txt"));
     await send("post", "/commit", { ...commit("side", "b.txt"), startBranch: "main" });
     const branches = { sourceBranch: { id: "side" }, targetBranch: { id: "main" } };
@@ -49,4 +63,34 @@ describe("an undo of an edit", () => {
     await undoLast("MergeRequestEdited");
     expect((await send("get", ofRequest))["title"]).to.equal("Side");
   });
+
+  for (const { thing, type, edit } of [
+    { thing: "issue", type: "IssueEdited", edit: "/edit" },
+    { thing: "merge-request", type: "MergeRequestEdited", edit: "" },
+  ]) {
+    it(`names the deletion of a label that it would set at ${thing}`, async () => {
+      const label = { title: `Gone from ${thing}`, hexColor: "#00ff00" };
+      const { id } = await send("post", "/label", label);
+      const localId = await givenThing(thing, [{ id }]);
+      const at = `/${thing}/${localId}`;
+      await send("put", at + edit, { title: "T", description: "x", labels: [] });
+      const edited = await last(type);
+      await send("delete", `/label/${id}`);
+      const deleted = await last("LabelDeleted");
+
+      const refused = await app.post(`${project}/undo`, {
+        token: anna.token,
+        body: { eventId: edited },
+      });
+      expect(refused.status).to.equal(409);
+      expect(refused.body["message"]).to.match(/LabelDeleted .* deleted the label "Gone from/);
+      expect(refused.body["eventId"]).to.equal(deleted);
+
+      await send("post", "/undo", { eventId: refused.body["eventId"] });
+      await send("post", "/undo", { eventId: edited });
+      const { labels: present } = await send("get", at);
+      expect(present).to.have.lengthOf(1);
+      expect((present as object[])[0]).to.include({ title: label.title });
+    });
+  }
 });
