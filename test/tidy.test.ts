@@ -185,7 +185,7 @@ describe("tidy", () => {
     for (const file of sources) {
       const inside = path.relative(path.join("src", "http"), file);
       if (inside.startsWith("..") || inside.startsWith("core")) continue;
-      if (/\bvisible\(/.test(await readFile(file, "utf8"))) waiting.push(inside);
+      if (/\b(visible|untilShown)\(/.test(await readFile(file, "utf8"))) waiting.push(inside);
     }
     expect(waiting).to.deep.equal(Object.keys(waitsByHand));
   });

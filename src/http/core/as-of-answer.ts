@@ -15,6 +15,7 @@ import { inOrder, type PastFold, pastFold } from "../../projections/audit/past-f
 import { findSources, type PastSource, typesOf } from "../../projections/audit/snapshot.ts";
 import { withReadModelsOf } from "../../projections/core/as-of.ts";
 import type { Projection } from "../../projections/core/projection.ts";
+import { untilShown } from "../../projections/core/visible.ts";
 import { findUserById, findUserNamed, type UserRow } from "../../projections/user/user.ts";
 import { atLeast } from "../access/access.ts";
 import type { ResolvedCompany, ResolvedProject, ResolvedTeam } from "../access/gate.ts";
@@ -116,7 +117,7 @@ async function mustBePast(until: Until, { store, now, visible }: Deps): Promise<
     throw wrongAsOf("as_of.future", "The log does not reach this position yet.");
   }
   if (head === undefined) return;
-  await visible(head);
+  await untilShown(visible, head);
   ends.set(store, { position: head, at: at.getTime() });
 }
 

@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Knex } from "knex";
 import { sqlState } from "../../platform/postgres-error.ts";
 import { beforeEverything } from "./checkpoint.ts";
-import { lagging } from "./visible.ts";
+import { behind } from "./visible.ts";
 
 const undefinedColumn = "42703";
 const waitMaxMsDefault = 5_000;
@@ -47,9 +47,9 @@ export async function gathered<Row extends object>(
   let now = await read();
   const target = now.answers ?? beforeEverything;
   for (let pauseMs = pollMinMs; ; pauseMs = Math.min(pauseMs * 2, pollMaxMs)) {
-    if (!now.isLive) throw lagging();
+    if (!now.isLive) throw behind();
     if ((now.gathered ?? beforeEverything) >= target) return now;
-    if (performance.now() > deadline) throw lagging();
+    if (performance.now() > deadline) throw behind();
     await delay(pauseMs);
     now = await read();
   }

@@ -141,11 +141,25 @@ async function furthestOfAll(db: Knex): Promise<bigint> {
   return row?.min ?? beforeEverything;
 }
 
-export function lagging(): Refusal {
-  return new Refusal(
-    "unavailable",
-    "projection.lagging",
-    "The change was made, but does not show yet. Try again in a moment.",
-    { retryAfterSeconds: 1 },
-  );
+const stillLagging = (message: string): Refusal =>
+  new Refusal("unavailable", "projection.lagging", message, { retryAfterSeconds: 1 });
+
+const lagging = (): Refusal =>
+  stillLagging("The change was made, but does not show yet. Try again in a moment.");
+
+/**
+ * As `visible`, for who needs what happened before, and has changed nothing.
+ *
+ * @throws Refusal `projection.lagging`
+ */
+export async function untilShown(visible: Visible, position: bigint | undefined): Promise<void> {
+  try {
+    await visible(position);
+  } catch (error) {
+    throw error instanceof Refusal && error.code === lagging().code ? behind() : error;
+  }
 }
+
+/** To who has changed nothing. */
+export const behind = (): Refusal =>
+  stillLagging("What happened last does not show yet. Try again in a moment.");

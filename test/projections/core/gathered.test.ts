@@ -80,6 +80,7 @@ describe("waiting for the gathered read models", () => {
   });
 
   it("is refused after its limit", async () => {
-    await expect(untilGathered(db, 30)).to.be.rejectedWith("does not show yet");
+    const message = "What happened last does not show yet";
+    await expect(untilGathered(db, 30)).to.be.rejectedWith(message);
   });
 });

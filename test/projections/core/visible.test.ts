@@ -1,7 +1,11 @@
 import { expect } from "chai";
 import { announce, moveFeed, reread } from "../../../src/projections/core/announce.ts";
 import { type CheckpointState, moveCheckpoint } from "../../../src/projections/core/checkpoint.ts";
-import { type Watching, watchProjections } from "../../../src/projections/core/visible.ts";
+import {
+  untilShown,
+  type Watching,
+  watchProjections,
+} from "../../../src/projections/core/visible.ts";
 import { testDatabase } from "../../support/database.ts";
 import { eventually } from "../../support/eventually.ts";
 
@@ -138,6 +142,19 @@ describe("waiting until a position shows", () => {
     const impatient = await watchProjections({ databaseUrl: url, db, waitMaxMs: 50 });
     await expect(impatient.visible(0n)).to.be.rejectedWith("does not show yet");
     await impatient.close();
+  });
+
+  it("is not refused as a change to who has made none", async () => {
+    const impatient = await watchProjections({ databaseUrl: url, db, waitMaxMs: 50 });
+    const refusal = await untilShown(impatient.visible, 1_000n).catch((error) => error);
+    await impatient.close();
+    expect(refusal).to.include({ kind: "unavailable", code: "projection.lagging" });
+    expect(refusal.message).to.equal(
+      "What happened last does not show yet. Try again in a moment.",
+    );
+    const other = new Error("cannot be read");
+    const failing = untilShown(() => Promise.reject(other), 1n);
+    expect(await failing.catch((error) => error)).to.equal(other);
   });
 
   it("ends for everybody who still waits when it closes", async () => {
