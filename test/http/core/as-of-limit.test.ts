@@ -1,0 +1,37 @@
+import { randomUUID } from "node:crypto";
+import { expect } from "chai";
+import { protectionStream } from "../../../src/events/protection/protection.ts";
+import { startTestApp } from "../../support/app.ts";
+import { at, metadataFor } from "../../support/history.ts";
+
+const app = await startTestApp();
+
+const ruleOf = (parentId: string, createdById: string, n: number) => {
+  const id = randomUUID();
+  const rule = { kind: "TAG", template: `v${n}`, allowToCreate: "NO_ONE" };
+  const made = { createdById, createdAt: at };
+  return {
+    ...{ id, type: "ProtectionRuleCreated", metadata: metadataFor(id) },
+    data: { ruleId: randomUUID(), parentId, parentType: "PROJECT", rule, ...made },
+  };
+};
+
+describe("a list of the past", () => {
+  it("has at most 1,000 entries", async () => {
+    const anna = await app.givenUser("anna");
+    const { id: project } = await app.givenProject(anna, "search");
+    const rules = Array.from({ length: 1_001 }, (_, n) => ruleOf(project, anna.id, n));
+    const stream = protectionStream(project);
+    const full = await app.deps.store.append(stream, "none", rules.slice(0, 1_000));
+    const beyond = await app.deps.store.append(stream, full.revision, rules.slice(1_000));
+    await app.deps.visible(beyond.position);
+    const list = (position: bigint) =>
+      app.get(`/project/anna/search/tag-protection?asOf=${position}`, { token: anna.token });
+    const allowed = await list(full.position);
+    expect(allowed.status, allowed.text).to.equal(200);
+    expect(allowed.body["page"]).to.include({ totalElements: 1_000 });
+    const refused = await list(beyond.position);
+    expect(refused.status).to.equal(422);
+    expect(refused.body["errors"]).to.have.nested.property("[0].code", "as_of.too_many");
+  });
+});
