@@ -7,7 +7,7 @@ const formBytesMax = 16 * 1024;
  */
 const headBytesMax = 250;
 /**
- * Programs break base64 into lines of 64 or 76 characters. A line that is not whole yet is held back from this many
+ * Programs break base64 into lines of 64 or 76 characters; shorter ones are not known. A line that is not whole yet is held back from this many
  * characters on, so that what is not held back with it leaves enough to know the line by.
  */
 const [brokenLineMin, heldLineMin] = [48, 17];
@@ -32,7 +32,18 @@ export type MaskedForms = readonly Form[];
  */
 export function maskedForms(values: readonly string[]): MaskedForms {
   const forms = [...new Set(values)].flatMap((value) => formsOf(Buffer.from(value)));
-  return [...new Map(forms.map((form) => [form.bytes.toString("latin1"), form])).values()]
+  const byText = new Map<string, Form>();
+  for (const { bytes, isEncoded, isMixedBehind } of forms) {
+    const text = bytes.toString("latin1");
+    // One value may be the base64 of another: what holds for either is looked for.
+    const same = byText.get(text);
+    byText.set(text, {
+      bytes,
+      isEncoded: isEncoded || same?.isEncoded === true,
+      isMixedBehind: isMixedBehind || same?.isMixedBehind === true,
+    });
+  }
+  return [...byText.values()]
     .filter(({ bytes: { length } }) => length >= formBytesMin && length <= formBytesMax)
     .sort((a, b) => b.bytes.length - a.bytes.length);
 }
@@ -269,10 +280,13 @@ export function maskPiece(
   return { final: hide(joined.subarray(0, at), spans), tail: joined.subarray(at) };
 }
 
-/** Where the end of a log begins that may be the beginning of a line of base64. */
+/**
+ * Where the end of a log begins that may be the beginning of a line of base64. One as long as all that is there may
+ * continue what is final: no more of its line may become so.
+ */
 function startOfUnfinished(log: Buffer, forms: MaskedForms): number {
   const run = forms.some(({ isEncoded }) => isEncoded) ? runBefore(log, log.length) : 0;
-  return run < heldLineMin ? log.length : log.length - run;
+  return run < heldLineMin && run < log.length ? log.length : log.length - run;
 }
 
 /** Where the log is to be cut at or before a byte: no part of a value is final without the rest of it. */

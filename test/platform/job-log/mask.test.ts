@@ -73,7 +73,13 @@ describe("masking", () => {
     it(`finds base64 in lines of ${what}, at every size of the pieces`, () => {
       const long = "a longer secret than fits into one line of base64: ".repeat(3);
       const some = maskedForms([long, "hunter2-and-more"]);
-      for (const before of ["", "user:", "hunter2-and-more, 23456789 and some more"]) {
+      const befores = [
+        "",
+        "user:",
+        "hunter2-and-more, 23456789 and some more",
+        "QWERTZUI".repeat(7),
+      ];
+      for (const before of befores) {
         const encoded = Buffer.from(`${before}${long}!`).toString("base64");
         const lines = encoded.match(new RegExp(`.{1,${width}}`, "g")) ?? [];
         const text = Buffer.from(`A=${lines.join(lineBreak)}${lineBreak}done\n`);
@@ -87,6 +93,18 @@ describe("masking", () => {
       }
     });
   }
+
+  it("finds base64 in lines of a value whose base64 is a value as well", () => {
+    const value = "a longer secret than fits into one line of base64".padEnd(81, "!");
+    const encoded = Buffer.from(value).toString("base64");
+    const text = encoded.replaceAll(/.{1,76}/g, "$&\n");
+    for (const values of [
+      [encoded, value],
+      [value, encoded],
+    ]) {
+      expect(mask(Buffer.from(text), maskedForms(values)).toString()).to.match(/^[[\]A-Z*\n]+$/);
+    }
+  });
 
   it("finds a value that is cut anywhere, whatever the pieces are", () => {
     const text = Buffer.from(`before ${secret} between ${secret}${secret} after`);
