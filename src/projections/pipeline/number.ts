@@ -37,6 +37,8 @@ function numberInService(rows: Writes, events: readonly Assigned[]): void {
 
 function numberPipelines(rows: Writes, events: readonly Assigned[]): void {
   if (events.length === 0) return;
+  // Agents get no job of a pipeline before.
+  rows.announce("jobs");
   // Only what had no number counts: an event that is applied again changes nothing.
   rows.run((db) =>
     db.raw(

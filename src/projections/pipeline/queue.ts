@@ -72,7 +72,7 @@ export async function queuedJobs(db: Knex, filter: QueueFilter): Promise<readonl
            (partition by compared.project_id order by compared.queued_at, compared.place, compared.id) as turn
        from compared join pipeline on pipeline.id = compared.pipeline_id
        left join busy on busy.project_id = compared.project_id
-       where pipeline.number is not null
+       where pipeline.number is not null and pipeline.local_id is not null
        order by turn, compared.queued_at, compared.place, compared.id
        limit ${Math.trunc(filter.limit)}
      )
