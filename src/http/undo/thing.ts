@@ -1,4 +1,3 @@
-import { labelNotFound } from "../../commands/label/label.ts";
 import { ProjectId } from "../../events/core/ids.ts";
 import { Sealed } from "../../events/core/sealed.ts";
 import { idInStream } from "../../events/core/stream.ts";
@@ -72,28 +71,32 @@ export async function changedLists(
 
 const idsIn = (list: unknown): readonly string[] => (Array.isArray(list) ? list : []).map(String);
 
-/** A label that was deleted is now the one that has its title. @throws Refusal 409 when none has */
 async function labelChoices(undone: Undone, ids: readonly string[]): Promise<readonly Data[]> {
+  const choices: Data[] = [];
+  for (const id of ids) choices.push({ id: await presentLabel(undone, id) });
+  return choices;
+}
+
+/**
+ * The label itself, what an undo of its deletion made of it, or the one that has its title.
+ *
+ * @throws Refusal 409 when there is none
+ */
+async function presentLabel(undone: Undone, id: string): Promise<string> {
   const { db, placeId, readAt } = undone;
   const projectId = ProjectId.parse(placeId);
-  const known = new Set((await labelsNamed(db, projectId, ids)).map(({ id }) => id as string));
-  const choices: Data[] = [];
-  for (const id of ids) {
-    if (known.has(id)) {
-      choices.push({ id });
-      continue;
-    }
-    const filter = { placeId, subjectId: id, types: ["LabelDeleted"] };
-    const [deleted] = await listAuditEntries(db, filter, { order: "newest", limit: 1 });
-    if (deleted === undefined) throw labelNotFound();
-    const title = String((await readAt(deleted)).data["title"]);
-    const present = (await labelsNamed(db, projectId, [title])).find(
-      (row) => row.title_normalised === normaliseTitle(title),
-    );
-    if (present === undefined) {
-      throw standing(deleted, `deleted the label "${title}": undo that first.`);
-    }
-    choices.push({ id: present.id });
-  }
-  return choices;
+  if ((await labelsNamed(db, projectId, [id])).some((row) => row.id === id)) return id;
+  const newest = { order: "newest", limit: 1 } as const;
+  const deletion = { placeId, subjectId: id, types: ["LabelDeleted"] };
+  const [deleted] = await listAuditEntries(db, deletion, newest);
+  if (deleted === undefined) throw impossible("A label that it had is gone.");
+  const anew = { placeId, types: ["LabelCreated"], causationId: deleted.event_id };
+  const [made] = await listAuditEntries(db, anew, newest);
+  if (made !== undefined) return presentLabel(undone, made.subject_id);
+  const title = String((await readAt(deleted)).data["title"]);
+  const [present] = (await labelsNamed(db, projectId, [title])).filter(
+    (row) => row.title_normalised === normaliseTitle(title),
+  );
+  if (present !== undefined) return present.id;
+  throw standing(deleted, `deleted the label "${title}": undo that first.`);
 }

@@ -31,6 +31,12 @@ async function undoLast(type: string): Promise<void> {
   await send("post", "/undo", { eventId: await last(type) });
 }
 
+async function labelNamed(title: string): Promise<unknown> {
+  const { _embedded } = await send("get", "/label");
+  const { labelList = [] } = _embedded as Record<string, { id: string; title: string }[]>;
+  return labelList.find((label) => label.title === title)?.id;
+}
+
 const commit = (branch: string, path: string) => ({
   ...{ branch, message: path },
   actions: [{ action: "CREATE", path, content: path, encoding: "text" }],
@@ -87,10 +93,13 @@ describe("an undo of an edit", () => {
       expect(refused.body["eventId"]).to.equal(deleted);
 
       await send("post", "/undo", { eventId: refused.body["eventId"] });
+      const anew = await labelNamed(label.title);
+      const renamed = { title: `Again at ${thing}`, hexColor: "#00ff00" };
+      await send("put", `/label/${anew}`, renamed);
       await send("post", "/undo", { eventId: edited });
       const { labels: present } = await send("get", at);
       expect(present).to.have.lengthOf(1);
-      expect((present as object[])[0]).to.include({ title: label.title });
+      expect((present as object[])[0]).to.include({ id: anew, title: renamed.title });
     });
   }
 });
