@@ -5,10 +5,12 @@ import type { Deps } from "../core/deps.ts";
 
 const pipelinesMax = 200;
 
-const factsByPipeline = rememberedFor<PipelineFacts>(
-  (key, db) => {
-    const [pipelineId = "", projectId = "", publicUrl = ""] = key.split(" ");
-    return pipelineFacts({ db, publicUrl }, { pipeline_id: pipelineId, project_id: projectId });
+type FactDeps = Pick<Deps, "db" | "onChange" | "publicUrl">;
+
+const factsByPipeline = rememberedFor<PipelineFacts, FactDeps>(
+  (key, deps) => {
+    const [pipelineId = "", projectId = ""] = key.split(" ");
+    return pipelineFacts(deps, { pipeline_id: pipelineId, project_id: projectId });
   },
   (facts, subject) => {
     if (subject !== "jobs" && subject !== "agents") facts.forget();
@@ -18,8 +20,8 @@ const factsByPipeline = rememberedFor<PipelineFacts>(
 
 /** What the runs of a pipeline are made with, which its jobs need one after the other. */
 export function factsOf(
-  deps: Pick<Deps, "db" | "onChange" | "publicUrl">,
+  deps: FactDeps,
   { pipeline_id, project_id }: Pick<JobRow, "pipeline_id" | "project_id">,
 ): Promise<PipelineFacts | undefined> {
-  return factsByPipeline(deps).get(`${pipeline_id} ${project_id} ${deps.publicUrl}`);
+  return factsByPipeline(deps).get(`${pipeline_id} ${project_id}`);
 }

@@ -72,7 +72,7 @@ export async function agentOf(
 
 /** An agent that works sends requests many times a second. */
 const agentsByToken = rememberedFor<AgentRow>(
-  (tokenHash, db) => findAgentByToken(db, tokenHash),
+  (tokenHash, { db }) => findAgentByToken(db, tokenHash),
   (agents, subject) => {
     if (subject === "agents" || subject === undefined) agents.forget();
     // It is heard before `agents`, by those who wait for it as well.

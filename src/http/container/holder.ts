@@ -7,7 +7,7 @@ import { rememberedFor } from "../core/cached-query.ts";
 import type { Deps } from "../core/deps.ts";
 
 const holders = rememberedFor<GrantHolderRow>(
-  (key, db) => findGrantHolder(db, JSON.parse(key) as GrantProof),
+  (key, { db }) => findGrantHolder(db, JSON.parse(key) as GrantProof),
   (rows, subject) => {
     if (subject === undefined) rows.forget();
     else rows.forget((row) => concerns(row, subject));

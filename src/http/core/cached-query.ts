@@ -76,16 +76,17 @@ type Source = Readonly<{ db: Knex }> & Pick<Watching, "onChange">;
  *
  * @param forget drops what a change of this subject makes stale; undefined means any subject
  */
-export function rememberedFor<Value>(
-  load: (key: string, db: Knex) => Promise<Value | undefined>,
+export function rememberedFor<Value, From extends Source = Source>(
+  load: (key: string, from: From) => Promise<Value | undefined>,
   forget: (cache: Remembered<Value>, subject: string | undefined) => void,
   options: RememberedOptions<Value> = {},
-): (source: Source) => Remembered<Value> {
+): (from: From) => Remembered<Value> {
   const caches = new WeakMap<Source["onChange"], Remembered<Value>>();
-  return ({ db, onChange }) => {
+  return (from) => {
+    const { onChange } = from;
     const known = caches.get(onChange);
     if (known !== undefined) return known;
-    const cache = remembered((key) => load(key, db), options);
+    const cache = remembered((key) => load(key, from), options);
     onChange((subject) => forget(cache, subject));
     caches.set(onChange, cache);
     return cache;

@@ -100,7 +100,7 @@ describe("what is remembered", () => {
   it("is kept once for each source of changes, and dropped by the changes of that one", async () => {
     const loads: string[] = [];
     const cacheOf = rememberedFor<string>(
-      async (key, db) => {
+      async (key, { db }) => {
         loads.push(`${key} of ${String(db)}`);
         return key;
       },
