@@ -70,7 +70,7 @@ await withService(async (bench) => {
       alone,
     );
     const again = await overhead(bench, `${name}-again`, content, ran);
-    figure(`the same of another pipeline`, "ms", again, alone);
+    figure("the same of another pipeline", "ms", again, alone);
   }
 });
 

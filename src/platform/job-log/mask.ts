@@ -7,8 +7,8 @@ const formBytesMax = 16 * 1024;
  */
 const headBytesMax = 250;
 /**
- * Programs break base64 into lines of 64 or 76 characters; shorter ones are not known. A line that is not whole yet is held back from this many
- * characters on, so that what is not held back with it leaves enough to know the line by.
+ * Programs break base64 into lines of 64 or 76 characters; a line is recognized by its last 48. One that is not whole
+ * yet is held back from 17 characters on: of 64, at least 48 are then in memory when its end comes.
  */
 const [brokenLineMin, heldLineMin] = [48, 17];
 const cutRoundsMax = 8;

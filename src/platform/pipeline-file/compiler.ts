@@ -20,7 +20,7 @@ export type FileToCompile = Readonly<{
   text: string;
   /** As messages name it. */
   fileName: string;
-  /** Id of who has it compiled, or of the owner of the project when nobody has. */
+  /** Id of the user who started it, or of the owner of the project where no user did. */
   user: string;
   /** Id of the project that it is compiled for. */
   project: string;

@@ -148,7 +148,7 @@ const lagging = (): Refusal =>
   stillLagging("The change was made, but does not show yet. Try again in a moment.");
 
 /**
- * As `visible`, for who needs what happened before, and has changed nothing.
+ * Waits as `visible` does, for a caller that has changed nothing.
  *
  * @throws Refusal `projection.lagging`
  */
@@ -160,6 +160,6 @@ export async function untilShown(visible: Visible, position: bigint | undefined)
   }
 }
 
-/** To who has changed nothing. */
+/** The refusal for a caller that has changed nothing. */
 export const behind = (): Refusal =>
   stillLagging("What happened last does not show yet. Try again in a moment.");
