@@ -3,6 +3,7 @@ import { expect } from "chai";
 import { PackageType } from "../../src/events/package/version.ts";
 import { webhookTopics } from "../../src/events/webhook/webhook.ts";
 import { appendLog, beginRun } from "../../src/platform/job-log/store.ts";
+import { confirmRun } from "../../src/projections/agent/job.ts";
 import type { JobRow } from "../../src/projections/pipeline/table.ts";
 import type { TestApp, TestUser } from "./app.ts";
 import { eventually } from "./eventually.ts";
@@ -155,11 +156,13 @@ async function givenRun({ deps: { db } }: TestApp, ci: Ci): Promise<Running> {
       const row = await ci.claim();
       if (row === undefined) throw new Error("no job is queued");
       await ci.report(row, "RecordJobStarted");
-      const { id: job_id, attempt, project_id } = row;
-      const run = { job_id, attempt, project_id, agent_id: ci.agentId };
-      // Tests open many pages meanwhile: the run is not ended for want of contact.
+      const { id: job_id, attempt, project_id, token_hash } = row;
+      if (token_hash === null) throw new Error("the run has no token");
+      // Tests open many pages meanwhile: the run is neither returned for want of a confirmation nor failed for want of contact.
       const contact_at = new Date(Date.now() + 3_600_000);
-      await beginRun(db, { ...run, token_hash: row.id, contact_at });
+      const run = { job_id, attempt, project_id, token_hash };
+      await beginRun(db, { ...run, agent_id: ci.agentId, contact_at });
+      expect(await confirmRun(db, run, contact_at)).to.equal(true);
       const part = { first: 0, data: Buffer.from(log), forms: [] };
       await appendLog(db, { job_id, attempt }, part);
       return row;
