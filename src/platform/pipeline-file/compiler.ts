@@ -108,15 +108,14 @@ class ThreadCompiler {
     if (this.#running !== undefined) return;
     this.#running = this.#tasks.shift();
     if (this.#running === undefined) return;
-    const { file, facts } = this.#running;
-    const { ref, isTag, source, predefined, outer } = facts;
-    const variables = { predefined: [...predefined], outer: [...outer] };
-    const hasArtifacts = facts.readArtifact !== undefined;
-    const plain = { ref, isTag, source, ...variables, hasArtifacts };
-    this.#thread ??= this.#start();
-    const { text, fileName } = file;
-    send(this.#thread, { kind: "compile", text, fileName, facts: plain });
-    this.#limit(this.#isReady ? this.#timeoutMs : startTimeoutMs);
+    try {
+      this.#thread ??= this.#start();
+      send(this.#thread, messageOf(this.#running));
+      this.#limit(this.#isReady ? this.#timeoutMs : startTimeoutMs);
+    } catch (error) {
+      // The system may refuse another thread. The tasks after this one try again.
+      this.#drop(error);
+    }
   }
 
   #limit(limitMs: number): void {
@@ -187,6 +186,14 @@ class ThreadCompiler {
 }
 
 const send = (to: Worker, message: ToThread): void => to.postMessage(message);
+
+function messageOf({ file: { text, fileName }, facts }: Task): ToThread {
+  const { ref, isTag, source, predefined, outer } = facts;
+  const variables = { predefined: [...predefined], outer: [...outer] };
+  const hasArtifacts = facts.readArtifact !== undefined;
+  const plain = { ref, isTag, source, ...variables, hasArtifacts };
+  return { kind: "compile", text, fileName, facts: plain };
+}
 
 function factOf(facts: PipelineFacts, { name, args }: Ask): Promise<unknown> {
   // Name and arguments belong together; the compiler cannot see it through the union.

@@ -38,6 +38,22 @@ describe("the pipeline compiler", () => {
     expect((await compiler.compile(file("job: {script: x}"), facts())).jobs).to.have.length(1);
   });
 
+  it("rejects a file that cannot be sent to its thread, and reads those after it", async () => {
+    const outer = new Map([["A", (() => "no text") as unknown as string]]);
+    const text = "job: {script: x}";
+    const other = { user: "bob", project: "docs" };
+    const waiting = [
+      compiler.compile(file(text), facts({ readFile: async () => text })),
+      compiler.compile(file(text, other), { ...facts(), outer }),
+    ];
+    const after = compiler.compile(file(text, { user: "eve", project: "wiki" }), facts());
+    const [first, unsent] = await Promise.allSettled(waiting);
+    expect(first?.status).to.equal("fulfilled");
+    expect(unsent).to.have.property("status", "rejected");
+    expect(String(unsent?.status === "rejected" && unsent.reason)).to.contain("cloned");
+    expect((await after).jobs).to.have.length(1);
+  });
+
   it("gives up a file that takes too long, and reads the next one", async () => {
     const hurried = pipelineCompiler(300);
     const readFile = () => new Promise<never>(() => undefined);
