@@ -36,6 +36,19 @@ export async function olderPipelines(
     .limit(50);
 }
 
+/** Whether a push of this commit to the same branch has started a pipeline before this one. */
+export async function hasOlderOf(
+  db: Knex,
+  { project_id, ref, local_id }: PipelineRow,
+  commitId: string,
+): Promise<boolean> {
+  const found = await db("pipeline")
+    .where({ project_id, ref, is_tag: false, source: "PUSH", commit_id: commitId })
+    .where("local_id", "<", local_id)
+    .first("id");
+  return found !== undefined;
+}
+
 /** Pipelines of the same project that jobs of a pipeline started and that have not ended. */
 export async function openChildren(db: Knex, parentId: string): Promise<readonly PipelineRow[]> {
   return db("pipeline as child")
