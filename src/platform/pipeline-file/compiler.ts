@@ -9,8 +9,8 @@ import type { Ask, FromThread, ToThread } from "./compiler-message.ts";
 import { PipelineFileError } from "./value.ts";
 
 const waitingMax = 200;
-/** Of them, those of one user: more than workers take at once. */
-const waitingPerUserMax = 25;
+/** Of them, those of one user. */
+export const waitingPerUserMax = 25;
 /** Of one file, the reading of what it includes among it. */
 const timeoutMsDefault = 20_000;
 const startTimeoutMs = 30_000;

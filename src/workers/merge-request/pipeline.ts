@@ -35,7 +35,7 @@ import { accountIdent } from "../../projections/user/commit-author.ts";
 import type { WorkerDeps } from "../core/deps.ts";
 import type { Reactor } from "../core/reactor.ts";
 import { defineWorker } from "../core/worker.ts";
-import { type NewPipeline, pipelineIdOf } from "../pipeline/create.ts";
+import { compilationsAtOnce, type NewPipeline, pipelineIdOf } from "../pipeline/create.ts";
 import { isSkipped } from "../pipeline/push.ts";
 import { startPipeline } from "../pipeline/start.ts";
 import { makeMerge } from "./make-merge.ts";
@@ -61,7 +61,7 @@ export const mergeRequestPipeline: Reactor = {
 
 export const mergeRequestPipelineWorker = defineWorker({
   queue,
-  concurrency: 2,
+  concurrency: compilationsAtOnce,
   payload: z.object({
     mergeRequestId: z.uuid(),
     /** Null: the request was opened. */

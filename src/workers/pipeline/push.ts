@@ -12,6 +12,7 @@ import { findProjectById } from "../../projections/project/project.ts";
 import type { WorkerDeps } from "../core/deps.ts";
 import type { Reactor } from "../core/reactor.ts";
 import { defineWorker } from "../core/worker.ts";
+import { compilationsAtOnce } from "./create.ts";
 import { startPipeline } from "./start.ts";
 
 const queue = "pipeline-create";
@@ -59,7 +60,7 @@ export const isSkipped = (message: string): boolean =>
 
 export const pipelineCreateWorker = defineWorker({
   queue,
-  concurrency: 2,
+  concurrency: compilationsAtOnce,
   payload: z.object({
     projectId: z.uuid(),
     ...PipelineOrigin.pick({ ref: true, isTag: true, beforeCommitId: true, userId: true }).shape,

@@ -16,6 +16,7 @@ import { findProjectById } from "../../projections/project/project.ts";
 import { findRef } from "../../projections/repository/git-ref.ts";
 import type { WorkerDeps } from "../core/deps.ts";
 import { defineWorker } from "../core/worker.ts";
+import { compilationsAtOnce } from "./create.ts";
 import { mayRunOn } from "./ref-right.ts";
 import { startPipeline } from "./start.ts";
 
@@ -40,7 +41,7 @@ export async function sweepSchedules({ db, queues, now }: WorkerDeps): Promise<v
  */
 export const scheduleWorker = defineWorker({
   queue,
-  concurrency: 2,
+  concurrency: compilationsAtOnce,
   payload: z.object({ scheduleId: z.uuid(), projectId: z.uuid(), dueAt: z.iso.datetime() }),
   async run({ scheduleId, projectId, dueAt }, deps) {
     const row = await findSchedule(deps.db, projectId, scheduleId);

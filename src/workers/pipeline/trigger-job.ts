@@ -10,12 +10,13 @@ import type { Reactor } from "../core/reactor.ts";
 import { defineWorker } from "../core/worker.ts";
 import { type Cause, orderJob, triggerQueue } from "./advance.ts";
 import { cancelChild } from "./cancel-children.ts";
+import { compilationsAtOnce } from "./create.ts";
 import { startDownstream } from "./downstream.ts";
 
 /** Carries out jobs that start another pipeline. Every step may be repeated. */
 export const triggerJobWorker = defineWorker({
   queue: triggerQueue,
-  concurrency: 2,
+  concurrency: compilationsAtOnce,
   payload: z.object({ jobId: z.uuid(), attempt: z.int() }),
   async run({ jobId, attempt }, deps) {
     const row = await findJobById(deps.db, jobId);

@@ -1,0 +1,42 @@
+import { expect } from "chai";
+
+import { startTestApp, type TestUser } from "../../support/app.ts";
+import { eventually } from "../../support/eventually.ts";
+import { git, temporaryDirectory } from "../../support/git.ts";
+import { pipelinesOf } from "../../support/pipeline-app.ts";
+
+const app = await startTestApp({ workers: true });
+
+async function givenPipelines(user: TestUser, alias: string, file: string) {
+  const project = await app.givenProject(user, alias);
+  const ci = pipelinesOf(app, user, project);
+  await ci.commit({ ".forge-ci.yaml": file }, "Add [skip ci]");
+  return ci;
+}
+
+/** New branches, with a commit of their own that does not skip the pipelines. */
+async function pushBranches(user: TestUser, alias: string, count: number): Promise<void> {
+  const copy = await temporaryDirectory();
+  const url = new URL(`/project/${user.alias}/${alias}.git`, app.url);
+  Object.assign(url, { username: user.alias, password: user.token });
+  await git(copy, "clone", "--quiet", url.href, ".");
+  await git(copy, "commit", "--quiet", "--allow-empty", "--message=Begin");
+  const branches = Array.from({ length: count }, (_, n) => `HEAD:refs/heads/branch-${n}`);
+  await git(copy, "push", "--quiet", "origin", ...branches);
+}
+
+describe("pushes of a user whose pipeline files take long to compile", () => {
+  it("delay those of another user by a few files, and lose none", async () => {
+    const anna = await app.givenUser("anna");
+    const bob = await app.givenUser("bob");
+    const slow = Array.from({ length: 2_000 }, (_, n) => `.j${n}: {script: x}`).join("\n");
+    const ofAnna = await givenPipelines(anna, "search", `${slow}\na: {script: x}`);
+    const ofBob = await givenPipelines(bob, "docs", "a: {script: x}");
+    await pushBranches(anna, "search", 40);
+    await pushBranches(bob, "docs", 1);
+    await eventually(async () => expect(await ofBob.pipelines()).to.have.length(1), 60_000);
+    const started = async () => (await ofAnna.pipelines("?size=100")).length;
+    expect(await started()).to.be.below(30);
+    await eventually(async () => expect(await started()).to.equal(40), 120_000);
+  });
+});
