@@ -26,7 +26,7 @@ import type { ProjectRow } from "../../projections/project/project.ts";
 import { refProtections } from "../../projections/protection/applicable.ts";
 import type { WorkerDeps } from "../core/deps.ts";
 import { commitSource, pipelineFileNames } from "./commit-source.ts";
-import { factsOf, readFile } from "./facts.ts";
+import { factsOf, readPipelineFile } from "./facts.ts";
 import { mergeRequestVariables } from "./merge-request-variable.ts";
 import { parentVariables } from "./parent-variable.ts";
 import { predefinedVariables } from "./predefined.ts";
@@ -193,7 +193,7 @@ export async function projectFile(
   commitId: string,
 ): Promise<Readonly<{ name: string; text: string }> | undefined> {
   for (const name of pipelineFileNames) {
-    const text = await readFile(repository, commitId, name);
+    const text = await readPipelineFile(repository, commitId, name);
     if (text !== undefined) return { name, text };
   }
   return undefined;

@@ -36,7 +36,7 @@ export function factsOf(
     source,
     predefined,
     outer,
-    readFile: (path) => readFile(repository, commitId, path),
+    readFile: (path) => readPipelineFile(repository, commitId, path),
     readProjectFile: (project, at, path) => readProjectFile(deps, origin, { project, at, path }),
     ...(readArtifact && { readArtifact }),
     paths: () => pathsOf(repository, commitId),
@@ -50,17 +50,27 @@ export function factsOf(
   };
 }
 
-/** A file of a commit as text; undefined when there is none, and for links and what is too large. */
+/** A pipeline file of a commit; in place of one that is too large, a text that is refused for its length. */
+export const readPipelineFile = (
+  repository: Repository,
+  commitId: string,
+  path: string,
+): Promise<string | undefined> =>
+  readFile(repository, commitId, path, " ".repeat(fileBytesMax + 1));
+
+/** A file of a commit as text; undefined when there is none, for links, and by default for what is too large. */
 export async function readFile(
   repository: Repository,
   commitId: string,
   path: string,
+  insteadOfLarge?: string,
 ): Promise<string | undefined> {
   const entry = await repository.objects.entry(commitId, partsOf(path));
   if (entry === undefined || (entry.kind !== "file" && entry.kind !== "executable"))
     return undefined;
   const info = await repository.objects.info(entry.id);
-  if (info?.type !== "blob" || info.bytes > 2 * fileBytesMax) return undefined;
+  if (info?.type !== "blob") return undefined;
+  if (info.bytes > 2 * fileBytesMax) return insteadOfLarge;
   return (await repository.objects.blob(entry.id))?.toString("utf8");
 }
 
@@ -77,7 +87,7 @@ async function readProjectFile(
   const repository = await git.find(project.id);
   if (repository === undefined) return undefined;
   const commitId = await commitNamed(repository, at ?? project.default_branch);
-  return commitId === undefined ? undefined : readFile(repository, commitId, path);
+  return commitId === undefined ? undefined : readPipelineFile(repository, commitId, path);
 }
 
 /** The commit of a branch, a tag, a whole name of either or a full hash. */

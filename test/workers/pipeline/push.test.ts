@@ -58,6 +58,25 @@ describe("a push of many branches", () => {
   });
 });
 
+describe("a push of a file that is too large", () => {
+  const large = `a: {script: x}\n${"#".repeat(1_100_000)}\n`;
+  const larger = "The file is larger than 524288 bytes.";
+  const reasonOf = async (): Promise<unknown> => {
+    await pushed(`large-${(await at.pipelines()).length}`, 1);
+    return (await at.pipelines())[0]?.["failureReason"];
+  };
+
+  it("makes a failed pipeline that states it", async () => {
+    await at.commit({ ".forge-ci.yaml": large });
+    expect(await reasonOf()).to.equal(`.forge-ci.yaml:1:1: ${larger}`);
+  });
+
+  it("makes one for a file that it includes as well", async () => {
+    await at.commit({ ".forge-ci.yaml": "include: large.yml\n", "large.yml": large });
+    expect(await reasonOf()).to.equal(`large.yml:1:1: ${larger}`);
+  });
+});
+
 describe("a fork", () => {
   it("starts no pipelines of the branches and tags that it begins with", async () => {
     const parent = pipelinesOf(app, anna, await app.givenProject(anna, "parent"));
