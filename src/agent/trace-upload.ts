@@ -7,7 +7,8 @@ import type { LogFile } from "./log-file.ts";
 const pieceBytesMax = 1024 ** 2;
 const intervalMsDefault = 3_000;
 const intervalMsMax = 15_000;
-const firstMs = 500;
+/** The first piece does not wait for the interval, so that a reader sees soon that the job runs. */
+const firstMs = 3_000;
 /** The service takes an agent that is silent for a minute for gone. */
 const touchMsDefault = 10_000;
 
@@ -35,7 +36,7 @@ export class TraceUpload {
   #sent = 0;
   #spokeAt = 0;
   #pieceAt = 0;
-  #intervalMs = firstMs;
+  #intervalMs = intervalMsDefault;
   #isOver = false;
   #loop: Promise<void> = Promise.resolve();
 
@@ -60,12 +61,14 @@ export class TraceUpload {
   async #run(): Promise<void> {
     const { touchMs = touchMsDefault } = this.#given;
     const { signal } = this.#stopped;
+    let intervalMs = firstMs;
     while (!signal.aborted && !this.#isOver) {
-      const pauseMs = Math.min(this.#intervalMs, touchMs);
+      const pauseMs = Math.min(intervalMs, touchMs);
       await delay(pauseMs, undefined, { signal }).catch(() => undefined);
       if (signal.aborted) return;
       // What is not sent now is sent at the next turn.
       await this.#tick(touchMs).catch(() => undefined);
+      intervalMs = this.#intervalMs;
     }
   }
 

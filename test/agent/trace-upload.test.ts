@@ -6,6 +6,7 @@ import { expect } from "chai";
 import { openClient } from "../../src/agent/client.ts";
 import type { LogFile } from "../../src/agent/log-file.ts";
 import { TraceUpload } from "../../src/agent/trace-upload.ts";
+import { eventually } from "../support/eventually.ts";
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => void;
 
@@ -24,21 +25,31 @@ const answer =
   (_, response) =>
     void response.writeHead(status, { connection: "close" }).end();
 
+/** An answer that sets the seconds between pieces. */
+const every =
+  (seconds: number): Answer =>
+  ({ method }, response) => {
+    const status = method === "PATCH" ? 202 : 200;
+    const headers = { connection: "close", "x-gitlab-trace-update-interval": String(seconds) };
+    response.writeHead(status, headers).end();
+  };
+
+function traceOf(log: LogFile, onAbort = (): void => undefined): TraceUpload {
+  const { port } = server.address() as AddressInfo;
+  return new TraceUpload({
+    client: openClient(`http://127.0.0.1:${port}`, "test"),
+    job: { id: 7, token: "token" },
+    ...{ log, info: {}, onAbort, onCancel: () => undefined },
+  });
+}
+
 /** Confirms a job to a service that answers so. */
 async function confirmed(...given: readonly Answer[]) {
   answers.splice(0, Infinity, ...given);
   requests = 0;
-  const { port } = server.address() as AddressInfo;
   let aborted = false;
-  const trace = new TraceUpload({
-    client: openClient(`http://127.0.0.1:${port}`, "test"),
-    job: { id: 7, token: "token" },
-    log: { size: 0 } as LogFile,
-    info: {},
-    onAbort: () => {
-      aborted = true;
-    },
-    onCancel: () => undefined,
+  const trace = traceOf({ size: 0 } as LogFile, () => {
+    aborted = true;
   });
   const isTaken = await trace.confirm(new AbortController().signal);
   if (isTaken) {
@@ -47,6 +58,17 @@ async function confirmed(...given: readonly Answer[]) {
   }
   return { isTaken, requests, aborted };
 }
+
+describe("an agent whose job writes a log", () => {
+  it("sends the first piece before the interval of later ones is over", async () => {
+    answers.splice(0, Infinity, every(15), every(15), answer(202), answer(200));
+    requests = 0;
+    const trace = traceOf({ size: 1, read: () => Buffer.from("x") } as unknown as LogFile);
+    await trace.confirm(new AbortController().signal);
+    await eventually(() => requests === 2, 8_000);
+    await trace.finish({ state: "success" }, 5_000);
+  });
+});
 
 describe("an agent that confirms its job", () => {
   it("tries again when the answer gets lost, or the service is away", async () => {
