@@ -131,6 +131,11 @@ describe("pages in a browser", () => {
     await line.waitFor({ timeout: 120_000 });
     await succeed();
     await page.locator(".status.s-success").waitFor({ timeout: 120_000 });
+    const about = page.locator("section[aria-label=About]");
+    await about.locator("text=Run again").waitFor({ timeout: 120_000 });
+    expect(await about.textContent())
+      .to.contain("Ended")
+      .and.not.contain("Cancel");
     await page.close();
   }).timeout(300_000);
 

@@ -11,6 +11,14 @@ for (const log of document.querySelectorAll("[data-live-log]")) {
   };
   source.addEventListener("end", () => source.close());
 }
+const renew = async (id) => {
+  const part = '[data-renewed-with="' + CSS.escape(id) + '"]';
+  const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
+  if (!answer.ok) return;
+  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  const [shown, fresh] = [document, page].map((each) => each.querySelector(part));
+  if (shown && fresh) shown.replaceWith(fresh);
+};
 for (const whole of document.querySelectorAll("[data-live-status]")) {
   const source = new EventSource(whole.dataset.liveStatus);
   const classOf = (status) => "s-" + status.toLowerCase().replaceAll("_", "-");
@@ -23,6 +31,7 @@ for (const whole of document.querySelectorAll("[data-live-status]")) {
         if (title) title.textContent = title.textContent.replace(/: [^:]*$/, ": " + words);
       }
       for (const one of document.querySelectorAll('[data-status="' + CSS.escape(id) + '"] .status')) {
+        if (one.textContent !== words && one.closest("[data-renewed-with]")) void renew(id);
         one.className = "status " + classOf(status);
         one.textContent = words;
       }

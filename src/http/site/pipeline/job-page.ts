@@ -67,7 +67,7 @@ function aboutPiece(base: string, names: Names, job: Job, { visit, mayRun }: May
   const to = `${base}/page${jobPath(names, job.localId)}`;
   const { id, status, stageName, ref, pipelineLocalId, startedAt, finishedAt } = job;
   const isWaiting = status === "MANUAL" || status === "CREATED";
-  return html`<section aria-label="About"><dl>
+  return html`<section aria-label="About" data-renewed-with="${id}"><dl>
 <dt>Status</dt><dd>${liveStatus(id, status)}</dd>
 ${job.failureReason !== null && html`<dt>Failure</dt><dd>${job.failureReason}</dd>`}
 ${job.failureMessage !== null && html`<dt>Message</dt><dd>${seen(job.failureMessage)}</dd>`}

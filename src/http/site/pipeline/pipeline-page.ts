@@ -130,7 +130,7 @@ type May = Readonly<{ visit: Visit; mayRun: boolean }>;
 function aboutPiece(base: string, of: Names, pipeline: Pipeline, { visit, mayRun }: May): Html {
   const to = `${base}/page${pipelinePath(of, pipeline.localId)}`;
   const { id, status, ref, commitId, createdAt, finishedAt, failureReason } = pipeline;
-  return html`<section aria-label="About"><dl>
+  return html`<section aria-label="About" data-renewed-with="${id}"><dl>
 <dt>Status</dt><dd>${liveStatus(id, status)}</dd>
 ${failureReason !== null && html`<dt>Failure</dt><dd>${seen(failureReason)}</dd>`}
 <dt>Branch or tag</dt><dd>${seen(ref)}</dd>
