@@ -11,7 +11,7 @@ export class CronError extends Error {
 /**
  * The first time after `after` that a crontab expression of five fields names in a time zone.
  *
- * @param timezone IANA name
+ * @param timezone IANA name; empty for that of the process
  * @returns null when there is none, as on the 30th of February
  * @throws CronError when expression or time zone is malformed
  */
@@ -19,11 +19,14 @@ export function nextRun(expression: string, timezone: string, after: Date): Date
   if (expression.length > expressionLengthMax || expression.trim().split(/\s+/).length !== 5) {
     throw new CronError("A schedule has five fields: minute, hour, day, month, day of the week.");
   }
+  if (timezone !== "" && !isTimezone(timezone)) {
+    throw new CronError(`There is no time zone ${timezone.slice(0, expressionLengthMax)}.`);
+  }
   try {
     const cron = new Cron(expression.trim(), { timezone, paused: true });
     return cron.nextRun(after);
   } catch (error) {
-    throw new CronError(error instanceof Error ? firstSentence(error.message) : String(error));
+    throw new CronError(messageOf(error));
   }
 }
 
@@ -41,4 +44,18 @@ export function checkCron(expression: string, timezone: string, now: Date): void
   }
 }
 
-const firstSentence = (text: string): string => `${text.split(". ")[0]?.slice(0, 200)}.`;
+function isTimezone(timeZone: string): boolean {
+  try {
+    new Intl.DateTimeFormat("en", { timeZone });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The first sentence of the library's message, without the name of its class. */
+function messageOf(error: unknown): string {
+  const text = error instanceof Error ? error.message : String(error);
+  const [first = ""] = text.replace(/^Cron\w+: /, "").split(". ");
+  return `${first.slice(0, 1).toUpperCase()}${first.slice(1, 200).replace(/\.$/, "")}.`;
+}

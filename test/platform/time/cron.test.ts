@@ -9,6 +9,7 @@ describe("a crontab expression", () => {
   it("names times in its time zone, across the change to summer time", () => {
     expect(next("0 3 * * *")).to.equal("2026-03-29T03:00:00.000Z");
     expect(next("0 4 * * *", "Europe/Berlin")).to.equal("2026-03-29T02:00:00.000Z");
+    expect(next("0 3 * * *", "")).to.be.a("string");
     expect(next("0 4 * * 1", "America/New_York")).to.equal("2026-03-30T08:00:00.000Z");
   });
 
@@ -40,6 +41,17 @@ describe("a crontab expression", () => {
     expect(nextRun("0 0 30 2 *", "UTC", now)).to.equal(null);
     expect(() => checkCron("0 0 30 2 *", "UTC", now)).to.throw(CronError, "never runs");
   });
+
+  for (const [cron, timezone, message] of [
+    ["0 3 * * *", "Mars/Olympus", "There is no time zone Mars/Olympus."],
+    ["61 3 * * *", "UTC", "Invalid value for minute: 61."],
+    ["x 3 * * *", "UTC", "Configuration entry 1 (x) contains illegal characters."],
+  ] as const) {
+    it(`is refused with a message of its own: ${message}`, () => {
+      const refused = () => checkCron(cron, timezone, now);
+      expect(refused).to.throw(CronError).with.property("message", message);
+    });
+  }
 
   for (const [what, cron, timezone] of [
     ["six fields", "0 0 3 * * *", "UTC"],
