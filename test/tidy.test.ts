@@ -4,6 +4,7 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect } from "chai";
 
+import { importCircles } from "./support/import-circles.ts";
 import { dialectInDocument, dialectInNames, dialectInSource } from "./support/plain-words.ts";
 
 /** Which layers a layer imports, besides itself. */
@@ -178,6 +179,12 @@ describe("tidy", () => {
     }
     const crowded = [...files].filter(([, count]) => count > folderFilesMax);
     expect(crowded).to.deep.equal([]);
+  });
+
+  it("has no files of src that import one another", async () => {
+    const texts = new Map<string, string>();
+    for (const file of sources) texts.set(file, await readFile(file, "utf8"));
+    expect(importCircles(texts)).to.deep.equal([]);
   });
 
   it("lets requests wait for read models in execute, except where a reason is listed", async () => {

@@ -1,5 +1,4 @@
 import { handle, later } from "../../commands/core/handle.ts";
-import { type JobCommand, job, noPast } from "../../commands/pipeline/job.ts";
 import {
   nextSteps,
   type Step,
@@ -22,18 +21,12 @@ import {
   jobsInOrder,
 } from "../../projections/pipeline/query.ts";
 import type { JobRow, PipelineRow } from "../../projections/pipeline/table.ts";
-import type { WorkerDeps } from "../core/deps.ts";
-import type { VariableDeps } from "./job-run.ts";
+import { type AdvanceDeps, type Cause, orderJob } from "./order-job.ts";
 import { turnOrder } from "./queue-job.ts";
 import { queueInGroup } from "./resource-group.ts";
 
 export const advanceQueue = "pipeline-advance";
 export const triggerQueue = "pipeline-trigger";
-
-export type AdvanceDeps = VariableDeps & Pick<WorkerDeps, "store" | "visible" | "now" | "queues">;
-
-/** Names what a pipeline goes on after: the steps of one cause are written once. */
-export type Cause = Readonly<{ id: string; correlationId: string }>;
 
 const commandsAtOnce = 16;
 
@@ -279,32 +272,6 @@ async function take(
     }
   }
 }
-
-type Unplaced<Command> = Command extends unknown
-  ? Omit<Command, "jobId" | "pipelineId" | "projectId" | "at">
-  : never;
-
-/** Gives an order to a job on behalf of the service. */
-export async function orderJob(
-  { store, now }: Pick<AdvanceDeps, "store" | "now">,
-  row: JobRow,
-  order: Unplaced<JobCommand>,
-  cause: Cause,
-): Promise<bigint | undefined> {
-  const { id: jobId, pipeline_id: pipelineId, project_id: projectId, attempt } = row;
-  const at = now().toISOString();
-  // Each member of the union lost these fields, and gets them back.
-  const command = { ...order, jobId, pipelineId, projectId, at } as JobCommand;
-  const commandId = deterministicId(cause.id, jobId, order.type, attempt);
-  const metadata = bySystem({ commandId, ...cause }, at);
-  // The append is refused where something has happened to it.
-  const known = hasNoPast(row) ? noPast : undefined;
-  return (await handle(store, job, { id: jobId, command, metadata }, known)).position;
-}
-
-/** What nearly every job is when its turn comes: its stream is empty. */
-const hasNoPast = ({ status, attempt, released, delayed_until }: JobRow): boolean =>
-  status === "CREATED" && attempt === 0 && !released && delayed_until === null;
 
 async function finish(
   { store, now }: AdvanceDeps,

@@ -4,8 +4,8 @@ import { hasBegunForGood, hasOlderOf, olderPipelines } from "../../projections/p
 import { findPipelineById } from "../../projections/pipeline/query.ts";
 import type { PipelineRow } from "../../projections/pipeline/table.ts";
 import { findRef } from "../../projections/repository/git-ref.ts";
-import type { AdvanceDeps, Cause } from "./advance.ts";
 import { cancelInterruptible, cancelPipeline, unlessEnded } from "./lifecycle.ts";
+import type { AdvanceDeps, Cause } from "./order-job.ts";
 
 /**
  * Cancels pipelines of the branch that a newer one makes redundant: whole pipelines in which no

@@ -7,8 +7,8 @@ import { openChildren } from "../../projections/pipeline/push.ts";
 import type { PipelineRow } from "../../projections/pipeline/table.ts";
 import type { Reactor } from "../core/reactor.ts";
 import { defineWorker } from "../core/worker.ts";
-import type { AdvanceDeps, Cause } from "./advance.ts";
 import { cancelPipeline, unlessEnded } from "./lifecycle.ts";
+import type { AdvanceDeps, Cause } from "./order-job.ts";
 
 const queue = "pipeline-cancel-children";
 

@@ -14,8 +14,9 @@ import { Refusal } from "../../platform/refusal.ts";
 import { allJobs } from "../../projections/pipeline/query.ts";
 import type { JobRow, PipelineRow } from "../../projections/pipeline/table.ts";
 import { findProjectById } from "../../projections/project/project.ts";
-import { type AdvanceDeps, advancePipeline, endLock, settled, waiting } from "./advance.ts";
+import { advancePipeline, endLock, settled, waiting } from "./advance.ts";
 import { originOf } from "./job-run.ts";
+import type { AdvanceDeps } from "./order-job.ts";
 import { mayRun, mustMayDeploy } from "./queue-job.ts";
 import { mustMayRunOn } from "./ref-right.ts";
 

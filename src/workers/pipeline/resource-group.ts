@@ -2,7 +2,7 @@ import type { PipelineStatus } from "../../events/pipeline/status.ts";
 import { underLock } from "../../platform/postgres/lock.ts";
 import { groupIsBusy, nextInGroup } from "../../projections/pipeline/resource-group.ts";
 import type { JobRow } from "../../projections/pipeline/table.ts";
-import { type AdvanceDeps, type Cause, orderJob } from "./advance.ts";
+import { type AdvanceDeps, type Cause, orderJob } from "./order-job.ts";
 import { type TurnOrder, turnOrder } from "./queue-job.ts";
 
 /**

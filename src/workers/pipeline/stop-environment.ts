@@ -23,10 +23,10 @@ import { actingRole } from "../../projections/team/acting-role.ts";
 import type { WorkerDeps } from "../core/deps.ts";
 import type { Reactor } from "../core/reactor.ts";
 import { defineWorker } from "../core/worker.ts";
-import type { AdvanceDeps } from "./advance.ts";
 import { findJobRun } from "./job-run.ts";
 import { environmentOfRun } from "./job-variable.ts";
 import { type Initiator, playJob, restartJob } from "./lifecycle.ts";
+import type { AdvanceDeps } from "./order-job.ts";
 import { environmentIdOf } from "./queue-job.ts";
 
 /**

@@ -8,10 +8,11 @@ import type { JobRow } from "../../projections/pipeline/table.ts";
 import type { WorkerDeps } from "../core/deps.ts";
 import type { Reactor } from "../core/reactor.ts";
 import { defineWorker } from "../core/worker.ts";
-import { type Cause, orderJob, triggerQueue } from "./advance.ts";
+import { triggerQueue } from "./advance.ts";
 import { cancelChild } from "./cancel-children.ts";
 import { compilationsAtOnce } from "./create.ts";
 import { startDownstream } from "./downstream.ts";
+import { type Cause, orderJob } from "./order-job.ts";
 
 /** Carries out jobs that start another pipeline. Every step may be repeated. */
 export const triggerJobWorker = defineWorker({
