@@ -5,7 +5,7 @@ import type { Config } from "./config.ts";
 import type { Administrator } from "./first-administrator.ts";
 import { StoreUnavailable, UnsupportedServer } from "./platform/event-store/event-store.ts";
 import { openLog } from "./platform/log.ts";
-import { occasionally } from "./platform/throttled-log.ts";
+import { throttledLog } from "./platform/throttled-log.ts";
 
 /** What can be started apart from each other, any number of times. */
 export const roleNames = ["http", "projections", "workers", "ssh"] as const;
@@ -151,7 +151,7 @@ async function onceStoreAnswers<Result>(
   signal: AbortSignal,
   task: () => Promise<Result>,
 ): Promise<Result> {
-  const report = occasionally((err: unknown) => log.warn({ err }, "waiting for the event store"));
+  const report = throttledLog((err: unknown) => log.warn({ err }, "waiting for the event store"));
   for (;;) {
     try {
       // A read has no limit of its own.

@@ -1,11 +1,11 @@
 import path from "node:path";
 import { parseArgs } from "node:util";
 import {
-  type ExaminationOptions,
   examineBlobs,
   examineContent,
   examineRepositories,
   type Finding,
+  type IntegrityCheckOptions,
 } from "../git/integrity-check.ts";
 import { type RefRecorder, refRecorder } from "../git/ref-recorder.ts";
 import type { Blobs } from "../platform/blob/blobs.ts";
@@ -31,7 +31,7 @@ const closeLimitMs = 10_000;
 /** Workers look for such lines every minute. */
 const standingMs = 3 * 60_000;
 
-type Options = ExaminationOptions & Readonly<{ readModels: boolean }>;
+type Options = IntegrityCheckOptions & Readonly<{ readModels: boolean }>;
 
 /**
  * Looks for what does not fit together, while the service goes on: repositories and their refs, blobs,

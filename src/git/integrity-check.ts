@@ -24,14 +24,14 @@ export type Finding = Readonly<{
   repaired: boolean;
 }>;
 
-export type ExaminationDeps = Readonly<{
+export type IntegrityCheckDeps = Readonly<{
   db: Knex;
   git: GitRepositories;
   blobs: Pick<Blobs, "read">;
   refs: Pick<RefRecorder, "reconcile">;
 }>;
 
-export type ExaminationOptions = Readonly<{
+export type IntegrityCheckOptions = Readonly<{
   /** Records what was changed in repositories from outside. Nothing else can be mended safely. */
   repair: boolean;
   signal: AbortSignal;
@@ -45,8 +45,8 @@ const namedMax = 5;
 
 /** Every project's repository: that it is there, whole, and what the log says of it. */
 export async function* examineRepositories(
-  deps: ExaminationDeps,
-  options: ExaminationOptions,
+  deps: IntegrityCheckDeps,
+  options: IntegrityCheckOptions,
 ): AsyncGenerator<Finding> {
   let after: string | undefined;
   for (;;) {
@@ -63,10 +63,10 @@ export async function* examineRepositories(
 }
 
 async function* examineRepository(
-  deps: ExaminationDeps,
+  deps: IntegrityCheckDeps,
   project: ProjectRow,
   subject: string,
-  { repair }: ExaminationOptions,
+  { repair }: IntegrityCheckOptions,
 ): AsyncGenerator<Finding> {
   const repository = await deps.git.find(project.id);
   const recorded = await recordedRefs(deps.db, project.id, undefined);
@@ -106,7 +106,7 @@ async function checkObjects(repository: Repository): Promise<string | undefined>
 
 /** Names of refs that stand elsewhere than recorded, but for those a push is about to change. */
 async function differences(
-  { db }: ExaminationDeps,
+  { db }: IntegrityCheckDeps,
   projectId: string,
   repository: Repository,
 ): Promise<readonly string[]> {
@@ -121,7 +121,7 @@ async function differences(
 
 /** Pushes bring pointers before, or without, their objects. Empty when all of it is there. */
 async function missingLfsFiles(
-  { db }: ExaminationDeps,
+  { db }: IntegrityCheckDeps,
   projectId: string,
   repository: Repository,
 ): Promise<string> {
@@ -145,8 +145,8 @@ function named(names: readonly string[], count = names.length): string {
 
 /** Every blob that anything refers to: that it is there, and that its bytes are those it is named by. */
 export async function* examineBlobs(
-  { db, blobs }: Pick<ExaminationDeps, "db" | "blobs">,
-  options: ExaminationOptions,
+  { db, blobs }: Pick<IntegrityCheckDeps, "db" | "blobs">,
+  options: IntegrityCheckOptions,
 ): AsyncGenerator<Finding> {
   for (let after = ""; ; ) {
     const page = await listReferredBlobs(db, after, pageRowsMax);
@@ -159,7 +159,7 @@ export async function* examineBlobs(
 async function* examineBlob(
   blobs: Pick<Blobs, "read">,
   digest: string,
-  { signal, onProgress }: ExaminationOptions,
+  { signal, onProgress }: IntegrityCheckOptions,
 ): AsyncGenerator<Finding> {
   signal.throwIfAborted();
   const subject = `blob ${digest}`;
@@ -182,9 +182,12 @@ async function checkBlob(blobs: Pick<Blobs, "read">, digest: string): Promise<st
 
 /** What is stored, by itself: only the read models say which repositories and blobs have to be there. */
 export async function* examineContent(
-  { git, blobs }: Pick<ExaminationDeps, "git"> & Readonly<{ blobs: Pick<Blobs, "read" | "list"> }>,
+  {
+    git,
+    blobs,
+  }: Pick<IntegrityCheckDeps, "git"> & Readonly<{ blobs: Pick<Blobs, "read" | "list"> }>,
   projectIds: AsyncIterable<string>,
-  options: ExaminationOptions,
+  options: IntegrityCheckOptions,
 ): AsyncGenerator<Finding> {
   for await (const projectId of projectIds) {
     options.signal.throwIfAborted();

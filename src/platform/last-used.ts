@@ -10,11 +10,14 @@ const thingsMax = 10_000;
 export type UseTable = Readonly<{ table: string; column: string }>;
 
 /** Records the use of a thing, once a minute at most. The caller does not wait for it. */
-export type NoteUse = (id: string) => void;
+export type RecordUse = (id: string) => void;
 
-export type UseNotesDeps = Readonly<{ db: Knex; log: Pick<Logger, "debug">; now: () => Date }>;
+export type UseRecorderDeps = Readonly<{ db: Knex; log: Pick<Logger, "debug">; now: () => Date }>;
 
-export function useNotes({ table, column }: UseTable, { db, log, now }: UseNotesDeps): NoteUse {
+export function useRecorder(
+  { table, column }: UseTable,
+  { db, log, now }: UseRecorderDeps,
+): RecordUse {
   const noted = new LRUCache<string, number>({ max: thingsMax });
   return (id) => {
     const at = now();

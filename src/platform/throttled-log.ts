@@ -4,7 +4,7 @@ const quietMs = 30_000;
  * Reports the first call and then at most one in 30 s, with the number of those left out: an outage is
  * reported, but does not fill the log.
  */
-export function occasionally<Value>(
+export function throttledLog<Value>(
   report: (value: Value, suppressed: number) => void,
   now: () => number = Date.now,
 ): (value: Value) => void {

@@ -2,8 +2,8 @@ import type { Socket } from "node:net";
 import { PassThrough, type Readable, Transform, Writable } from "node:stream";
 import type { ServerChannel } from "ssh2";
 
-/** One command's line to its client. */
-export type Line = Readonly<{
+/** The streams between one command and its client. */
+export type ChannelStream = Readonly<{
   /** What the client sends; ends when the client ends it or is gone. */
   input: Readable;
   /** Taken as fast as the client takes it. */
@@ -15,10 +15,10 @@ export type Line = Readonly<{
   gone: AbortSignal;
 }>;
 
-export type LineLimits = Readonly<{
-  /** A line on which nothing moves for so long is dead: git says something every few seconds. */
+export type ChannelLimits = Readonly<{
+  /** A connection without any byte for so long is closed: git reports progress every few seconds. */
   idleMs: number;
-  /** Nobody's repository takes longer in all. */
+  /** Longest time of a command. No clone or push of a repository takes longer. */
   totalMs: number;
 }>;
 
@@ -32,11 +32,11 @@ const packetBytesMin = 1024;
 const checkMs = 5_000;
 
 /** Undefined when the client requests a packet size that no real client uses. */
-export function openLine(
+export function openChannelStream(
   channel: ServerChannel,
   socket: Socket,
-  limits: LineLimits,
-): Line | undefined {
+  limits: ChannelLimits,
+): ChannelStream | undefined {
   const { packetSize } = channel.outgoing as Readonly<{ packetSize: number }>;
   if (packetSize < packetBytesMin) {
     socket.destroy();
@@ -100,7 +100,12 @@ function outputOf(
   return output;
 }
 
-function watch(moved: () => number, limits: LineLimits, socket: Socket, gone: AbortSignal): void {
+function watch(
+  moved: () => number,
+  limits: ChannelLimits,
+  socket: Socket,
+  gone: AbortSignal,
+): void {
   const begun = Date.now();
   let [last, lastAt] = [0, begun];
   const timer = setInterval(

@@ -5,12 +5,12 @@ import { pipeline } from "node:stream/promises";
 import type { GitAccess, GitCaller } from "../git/caller.ts";
 import { carryOut, preparePush } from "../git/push.ts";
 import { type PackProcess, stopPackService } from "../platform/git/pack-service.ts";
-import type { Line } from "./channel-stream.ts";
+import type { ChannelStream } from "./channel-stream.ts";
 import { exitOf } from "./exit.ts";
 import type { SshService } from "./service.ts";
 
 export type PushSession = Readonly<{
-  line: Line;
+  line: ChannelStream;
   requestId: string;
   protocol: string | undefined;
   ip: string;
@@ -84,7 +84,7 @@ async function advertiseAndReceive(
 }
 
 /** A client still sending its pack would not see the answer. */
-async function ended({ input, gone }: Line): Promise<void> {
+async function ended({ input, gone }: ChannelStream): Promise<void> {
   if (gone.aborted || input.readableEnded) return;
   input.resume();
   await once(input, "end", { signal: gone }).catch(() => undefined);

@@ -12,13 +12,13 @@ import type { EventStore } from "../platform/event-store/event-store.ts";
 import type { GitRepositories } from "../platform/git/repositories.ts";
 import { lfsTokens } from "../platform/key/lfs-token.ts";
 import type { Vault } from "../platform/key/vault.ts";
-import { useNotes } from "../platform/last-used.ts";
+import { useRecorder } from "../platform/last-used.ts";
 import { watchProjections } from "../projections/core/visible.ts";
 import { projectBytesLeft } from "../projections/project/repository-size.ts";
 import { refProtections } from "../projections/protection/applicable.ts";
 import { sshKeyUses } from "../projections/user/ssh-key-use.ts";
 import { proofOf } from "./authentication.ts";
-import type { LineLimits } from "./channel-stream.ts";
+import type { ChannelLimits } from "./channel-stream.ts";
 import { hostKeys } from "./host-key.ts";
 import { type Proved, type SshServer, type SshServerOptions, startSshServer } from "./server.ts";
 import type { SshService } from "./service.ts";
@@ -45,7 +45,7 @@ export type SshPlatform = Readonly<{
 
 export type SshRoleOptions = Readonly<{
   limits?: SshServerOptions["limits"];
-  lineLimits?: LineLimits;
+  channelLimits?: ChannelLimits;
   slots?: Partial<ConcurrencyOptions>;
   now?: () => Date;
 }>;
@@ -58,7 +58,7 @@ export async function startSsh(
   options: SshRoleOptions = {},
 ): Promise<SshServer> {
   const { config, store, db, vault, git, log } = platform;
-  const { limits = {}, lineLimits, slots, now = () => new Date() } = options;
+  const { limits = {}, channelLimits, slots, now = () => new Date() } = options;
   const { databaseUrl } = config;
   const keys = await hostKeys(config.dataDir);
   const watching = await watchProjections({ databaseUrl, db });
@@ -77,9 +77,9 @@ export async function startSsh(
     accessNow: (pusher) => accessOfPusher(db, pusher, now()),
     visible: watching.visible,
     lfsTokens: lfsTokens(vault, now),
-    noteUse: useNotes(sshKeyUses, { db, log, now }),
+    noteUse: useRecorder(sshKeyUses, { db, log, now }),
     publicUrl: config.publicUrl.replace(/\/+$/, ""),
-    ...(lineLimits && { lineLimits }),
+    ...(channelLimits && { channelLimits }),
   };
   const listening = { host: config.sshHost, port: config.sshPort, hostKeys: keys, limits, log };
   const prove: SshServerOptions["prove"] = (attempt) => proofOf(attempt, db, now());

@@ -7,14 +7,14 @@ import { stopPackService, type TalkingService } from "../platform/git/pack-servi
 import { Refusal } from "../platform/refusal.ts";
 import { findSettings } from "../projections/instance/settings.ts";
 import { findSshLogin, type SshLoginRow } from "../projections/user/ssh-key.ts";
-import type { Line } from "./channel-stream.ts";
+import type { ChannelStream } from "./channel-stream.ts";
 import type { SshCommand } from "./command.ts";
 import { exitOf } from "./exit.ts";
 import { push } from "./push.ts";
 import type { SshService } from "./service.ts";
 
 export type CommandSession = Readonly<{
-  line: Line;
+  line: ChannelStream;
   requestId: string;
   /** GIT_PROTOCOL, checked. */
   protocol: string | undefined;
@@ -107,7 +107,7 @@ async function talk(
 /** Where git-lfs finds its server, and a proof that it may; git-lfs(1), docs/api/authentication.md. */
 async function authenticateLfs(
   { operation }: Extract<SshCommand, { service: "lfs-authenticate" }>,
-  { by, access, line }: Readonly<{ by: SshLoginRow; access: GitAccess; line: Line }>,
+  { by, access, line }: Readonly<{ by: SshLoginRow; access: GitAccess; line: ChannelStream }>,
   { lfsTokens, publicUrl, now }: SshService,
 ): Promise<number> {
   const { project } = access;

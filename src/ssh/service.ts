@@ -4,7 +4,7 @@ import type { ConcurrencyLimit } from "../git/concurrency-limit.ts";
 import type { PushDeps } from "../git/push.ts";
 import type { GitRepositories } from "../platform/git/repositories.ts";
 import type { LfsTokens } from "../platform/key/lfs-token.ts";
-import type { LineLimits } from "./channel-stream.ts";
+import type { ChannelLimits } from "./channel-stream.ts";
 
 /** What commands over SSH work with. One object a process, made by the role. */
 export type SshService = PushDeps &
@@ -17,5 +17,5 @@ export type SshService = PushDeps &
     noteUse: (keyId: string) => void;
     /** Address that HTTP clients know us by, without a slash at the end. */
     publicUrl: string;
-    lineLimits?: LineLimits;
+    channelLimits?: ChannelLimits;
   }>;

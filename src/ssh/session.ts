@@ -4,7 +4,7 @@ import type { ServerChannel } from "ssh2";
 import { asCaller } from "../platform/caller-share.ts";
 import { isProtocolText } from "../platform/git/pack-service.ts";
 import { Refusal } from "../platform/refusal.ts";
-import { type Line, type LineLimits, openLine } from "./channel-stream.ts";
+import { type ChannelLimits, type ChannelStream, openChannelStream } from "./channel-stream.ts";
 import { parseSshCommand } from "./command.ts";
 import { runCommand } from "./run.ts";
 import type { OnSession, Proved } from "./server.ts";
@@ -13,7 +13,7 @@ import type { SshService } from "./service.ts";
 /** git(1) ends with this when it could not even begin. */
 const exitRefused = 128;
 
-const lineLimitsDefault: LineLimits = { idleMs: 2 * 60_000, totalMs: 4 * 60 * 60_000 };
+const channelLimitsDefault: ChannelLimits = { idleMs: 2 * 60_000, totalMs: 4 * 60 * 60_000 };
 
 /**
  * The requests that a client may send on a channel: name its protocol version and run one of git's commands.
@@ -56,8 +56,8 @@ type Serving = Readonly<{
 
 /** One line of the log a command, whatever becomes of it. */
 async function serve({ service, proved, channel, command, protocol }: Serving): Promise<void> {
-  const { log, lineLimits = lineLimitsDefault } = service;
-  const line = openLine(channel, proved.socket, lineLimits);
+  const { log, channelLimits = channelLimitsDefault } = service;
+  const line = openChannelStream(channel, proved.socket, channelLimits);
   if (line === undefined) return;
   const begun = performance.now();
   const requestId = randomUUID();
@@ -82,7 +82,7 @@ async function serve({ service, proved, channel, command, protocol }: Serving): 
 }
 
 /** Sends the message of a refusal to the client. */
-async function run(line: Line, command: () => Promise<number>): Promise<number> {
+async function run(line: ChannelStream, command: () => Promise<number>): Promise<number> {
   try {
     return await command();
   } catch (error) {

@@ -4,10 +4,10 @@ import path from "node:path";
 import { Readable } from "node:stream";
 import { expect } from "chai";
 import {
-  type ExaminationOptions,
   examineBlobs,
   examineRepositories,
   type Finding,
+  type IntegrityCheckOptions,
 } from "../../src/git/integrity-check.ts";
 import { openBlobs } from "../../src/platform/blob/open.ts";
 import { blobPath } from "../../src/platform/blob/store.ts";
@@ -18,7 +18,7 @@ const app = await startGitApp();
 const parent = await temporaryDirectory();
 const anna = await app.user("anna");
 const blobs = await openBlobs({ dataDir: app.dataDir }, app.db);
-const options: ExaminationOptions = { repair: false, signal: new AbortController().signal };
+const options: IntegrityCheckOptions = { repair: false, signal: new AbortController().signal };
 
 let count = 0;
 let project: TestProject;
@@ -42,7 +42,7 @@ async function all(findings: AsyncIterable<Finding>): Promise<readonly Finding[]
   }
   return found;
 }
-const repositories = (over: Partial<ExaminationOptions> = {}) =>
+const repositories = (over: Partial<IntegrityCheckOptions> = {}) =>
   all(examineRepositories({ ...app, blobs }, { ...options, ...over }));
 
 describe("the examination of repositories", () => {

@@ -1,12 +1,12 @@
 import { expect } from "chai";
 
-import { occasionally } from "../../src/platform/throttled-log.ts";
+import { throttledLog } from "../../src/platform/throttled-log.ts";
 
-describe("reporting occasionally", () => {
+describe("a throttled log", () => {
   it("passes on the first, then one in 30 s with the number of those between", () => {
     let now = 0;
     const reported: (readonly [string, number])[] = [];
-    const report = occasionally<string>(
+    const report = throttledLog<string>(
       (value, suppressed) => reported.push([value, suppressed]),
       () => now,
     );

@@ -33,7 +33,7 @@ const shortMs = 1_500;
 const stalling = await doorBeside({ limits: { proofMs: shortMs } });
 const idling = await doorBeside({
   limits: { unusedMs: shortMs },
-  lineLimits: { idleMs: shortMs, totalMs: 60_000 },
+  channelLimits: { idleMs: shortMs, totalMs: 60_000 },
 });
 const parent = await temporaryDirectory();
 const anna = await app.givenUser("anna");

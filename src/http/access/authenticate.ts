@@ -13,7 +13,7 @@ import {
   type TokenCallerRow,
 } from "../../projections/access/caller.ts";
 import type { UserRow } from "../../projections/user/user.ts";
-import { type Remembered, remembered } from "../core/cached-query.ts";
+import { type CachedQuery, cachedQuery } from "../core/cached-query.ts";
 import type { Deps } from "../core/deps.ts";
 import { peerOf } from "../core/peer.ts";
 import { stateOf } from "../core/state.ts";
@@ -70,7 +70,7 @@ export const anonymous: Caller = {
 
 export function authenticate(deps: AuthenticateDeps): Authenticate {
   const { now } = deps;
-  const tokens = rememberedTokens(deps);
+  const tokens = cachedTokens(deps);
   const noteUse = tokenUse(deps.db, deps.log, now);
   const byPassword = passwordCheck(deps);
 
@@ -145,8 +145,8 @@ async function mustProveBoth(user: UserRow, ctx: Context, deps: AuthenticateDeps
 }
 
 /** Tokens in use are queried once a second at most, and forgotten at once when they change. */
-function rememberedTokens({ db, onChange }: AuthenticateDeps): Remembered<TokenCallerRow> {
-  const memory = remembered((key) =>
+function cachedTokens({ db, onChange }: AuthenticateDeps): CachedQuery<TokenCallerRow> {
+  const memory = cachedQuery((key) =>
     key.startsWith(oauthKey)
       ? findOAuthCaller(db, key.slice(oauthKey.length))
       : findTokenCaller(db, key),
@@ -160,7 +160,7 @@ function rememberedTokens({ db, onChange }: AuthenticateDeps): Remembered<TokenC
 
 const oauthKey = "oauth ";
 
-/** What a token is remembered under: its hash, and where to look for it. */
+/** Key of a cached token: its hash, and the table that has it. */
 function tokenKey(token: string): string {
   const isOAuth = token.startsWith(`${tokenPrefixes.oauthAccess}_`);
   return (isOAuth ? oauthKey : "") + hashToken(token);

@@ -9,7 +9,7 @@ import {
 import { type CompanyRow, findCompany } from "../../projections/team/company.ts";
 import { companyRole, projectRole, teamRole } from "../../projections/team/member-role.ts";
 import { findTeam, type TeamRow } from "../../projections/team/team.ts";
-import { remembered } from "../core/cached-query.ts";
+import { cachedQuery } from "../core/cached-query.ts";
 import type { Deps } from "../core/deps.ts";
 import { atLeast, type Needed, type Role } from "./access.ts";
 import { type Gate, mustBeOfJob } from "./gate.ts";
@@ -26,7 +26,7 @@ export type RoleAccessDeps = Pick<Deps, "db" | "onChange">;
 export function roleAccess({ db, onChange }: RoleAccessDeps): Omit<Gate, "caller"> {
   // The time of a refusal would distinguish a project out of the caller's sight from one that is not there.
   const keeps = ({ role }: ProjectAccess): boolean => role !== undefined;
-  const accesses = remembered((key) => projectAccess(db, key), { keeps });
+  const accesses = cachedQuery((key) => projectAccess(db, key), { keeps });
   // A user's alias names projects too; settings name none.
   onChange((subject) => {
     if (subject !== "settings" && subject !== "jobs") accesses.forget();

@@ -1,13 +1,13 @@
 import type { JobRow } from "../../projections/pipeline/table.ts";
 import { type PipelineFacts, pipelineFacts } from "../../workers/pipeline/job-run.ts";
-import { rememberedFor } from "../core/cached-query.ts";
+import { cachedQueryFor } from "../core/cached-query.ts";
 import type { Deps } from "../core/deps.ts";
 
 const pipelinesMax = 200;
 
 type FactDeps = Pick<Deps, "db" | "onChange" | "publicUrl">;
 
-const factsByPipeline = rememberedFor<PipelineFacts, FactDeps>(
+const factsByPipeline = cachedQueryFor<PipelineFacts, FactDeps>(
   (key, deps) => {
     const [pipelineId = "", projectId = ""] = key.split(" ");
     return pipelineFacts(deps, { pipeline_id: pipelineId, project_id: projectId });

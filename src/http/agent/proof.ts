@@ -9,7 +9,7 @@ import { hashToken, isToken } from "../../platform/key/token.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { type AgentRow, findAgentByToken } from "../../projections/agent/agent.ts";
 import { type AgentContactRow, noteContact } from "../../projections/agent/contact.ts";
-import { rememberedFor } from "../core/cached-query.ts";
+import { cachedQueryFor } from "../core/cached-query.ts";
 import type { Deps } from "../core/deps.ts";
 import type { RequestContext } from "../core/request.ts";
 
@@ -71,7 +71,7 @@ export async function agentOf(
 }
 
 /** An agent that works sends requests many times a second. */
-const agentsByToken = rememberedFor<AgentRow>(
+const agentsByToken = cachedQueryFor<AgentRow>(
   (tokenHash, { db }) => findAgentByToken(db, tokenHash),
   (agents, subject) => {
     if (subject === "agents" || subject === undefined) agents.forget();

@@ -3,10 +3,10 @@ import {
   type GrantHolderRow,
   type GrantProof,
 } from "../../projections/access/caller.ts";
-import { rememberedFor } from "../core/cached-query.ts";
+import { cachedQueryFor } from "../core/cached-query.ts";
 import type { Deps } from "../core/deps.ts";
 
-const holders = rememberedFor<GrantHolderRow>(
+const holders = cachedQueryFor<GrantHolderRow>(
   (key, { db }) => findGrantHolder(db, JSON.parse(key) as GrantProof),
   (rows, subject) => {
     if (subject === undefined) rows.forget();

@@ -6,7 +6,7 @@ import { errors } from "./errors.ts";
 import { type Machinery, mount } from "./mount.ts";
 import { closeWithLine } from "./pipelined-close.ts";
 import { requestId } from "./request-id.ts";
-import { keptAnswers } from "./response-cache.ts";
+import { responseCache } from "./response-cache.ts";
 import type { Route } from "./route.ts";
 import { securityHeaders } from "./security-headers.ts";
 import { dropUnreadBody, type LingerLimits } from "./unread-body.ts";
@@ -29,7 +29,7 @@ export function buildApp(options: AppOptions): RequestListener {
   const { deps, routes, before = [], observe = () => undefined, arrive } = options;
   const app = new Koa({ proxy: false });
   const watch = watchRequests(deps.log, observe);
-  const kept = keptAnswers({ onChange: deps.onChange, watch });
+  const kept = responseCache({ onChange: deps.onChange, watch });
   // An error of a connection after its answer began; everything else is answered by errors().
   app.on("error", (error) => deps.log.debug({ err: error }, "connection broke"));
   app.use(requestId());

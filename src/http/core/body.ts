@@ -4,7 +4,7 @@ import type { Context } from "koa";
 import { Refusal } from "../../platform/refusal.ts";
 import { isStorableText } from "../../platform/storable-text.ts";
 import { HttpRefusal } from "./errors.ts";
-import { letSend } from "./expect-continue.ts";
+import { sendContinue } from "./expect-continue.ts";
 import { checkJsonLimits } from "./json-limits.ts";
 
 /** No form of the service has more than a few dozen fields. */
@@ -76,7 +76,7 @@ async function readBytes(request: IncomingMessage, limits: BodyLimits): Promise<
     new Refusal("too_large", "body.too_large", `The body is over ${limits.bytesMax} bytes.`);
   if (Number(request.headers["content-length"] ?? 0) > limits.bytesMax) throw tooLarge();
 
-  letSend(request);
+  sendContinue(request);
   return await new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let length = 0;

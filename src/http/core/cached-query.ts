@@ -3,14 +3,14 @@ import { LRUCache } from "lru-cache";
 
 import type { Watching } from "../../projections/core/visible.ts";
 
-export type Remembered<Value> = Readonly<{
+export type CachedQuery<Value> = Readonly<{
   /** From memory, or loaded. What is not there is looked for again each time. */
   get: (key: string) => Promise<Value | undefined>;
   /** Drops what the condition holds for, or everything; loads under way are not kept either. */
   forget: (which?: (value: Value) => boolean) => void;
 }>;
 
-export type RememberedOptions<Value> = Readonly<{
+export type CachedQueryOptions<Value> = Readonly<{
   entriesMax?: number;
   lifeMs?: number;
   /** What is not kept is loaded each time, as what is not there is. */
@@ -28,10 +28,10 @@ const entriesMaxDefault = 10_000;
 type Entry<Value> = Readonly<{ value: Value; until: number }>;
 
 /** A bounded cache in front of a query that every request needs. Concurrent queries of one key load once. */
-export function remembered<Value>(
+export function cachedQuery<Value>(
   load: (key: string) => Promise<Value | undefined>,
-  options: RememberedOptions<Value> = {},
-): Remembered<Value> {
+  options: CachedQueryOptions<Value> = {},
+): CachedQuery<Value> {
   const { entriesMax = entriesMaxDefault, lifeMs = lifeMsDefault, keeps = () => true } = options;
   const entries = new LRUCache<string, Entry<Value>>({ max: entriesMax });
   let loading = new Map<string, Promise<Value | undefined>>();
@@ -76,17 +76,17 @@ type Source = Readonly<{ db: Knex }> & Pick<Watching, "onChange">;
  *
  * @param forget drops what a change of this subject makes stale; undefined means any subject
  */
-export function rememberedFor<Value, From extends Source = Source>(
+export function cachedQueryFor<Value, From extends Source = Source>(
   load: (key: string, from: From) => Promise<Value | undefined>,
-  forget: (cache: Remembered<Value>, subject: string | undefined) => void,
-  options: RememberedOptions<Value> = {},
-): (from: From) => Remembered<Value> {
-  const caches = new WeakMap<Source["onChange"], Remembered<Value>>();
+  forget: (cache: CachedQuery<Value>, subject: string | undefined) => void,
+  options: CachedQueryOptions<Value> = {},
+): (from: From) => CachedQuery<Value> {
+  const caches = new WeakMap<Source["onChange"], CachedQuery<Value>>();
   return (from) => {
     const { onChange } = from;
     const known = caches.get(onChange);
     if (known !== undefined) return known;
-    const cache = remembered((key) => load(key, from), options);
+    const cache = cachedQuery((key) => load(key, from), options);
     onChange((subject) => forget(cache, subject));
     caches.set(onChange, cache);
     return cache;

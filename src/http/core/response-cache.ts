@@ -10,7 +10,7 @@ import { requestIdOf } from "./request-id.ts";
 import { type RequestState, stateOf } from "./state.ts";
 
 /**
- * With the lifetime of what `remembered` holds, which an answer depends on, this adds up to the second
+ * With the lifetime of what `cachedQuery` caches, which an answer depends on, this adds up to the second
  * within which a revocation elsewhere takes effect here even when its notification is lost.
  */
 const lifeMs = 500;
@@ -19,7 +19,7 @@ const bytesMaxDefault = 32 * 1024 ** 2;
 const bodyBytesMax = 256 * 1024;
 const urlLengthMax = 2_048;
 
-export type KeptAnswers = Readonly<{
+export type ResponseCache = Readonly<{
   /** Gives an answer again, or leaves the request alone. @returns whether it was answered */
   again: (request: IncomingMessage, response: ServerResponse) => boolean;
   /** Keeps what went out, when it is of the kind that is given again. */
@@ -38,7 +38,7 @@ type Kept = Readonly<{
   body: string | Buffer;
 }>;
 
-export type KeptOptions = Readonly<{
+export type ResponseCacheOptions = Readonly<{
   onChange: Watching["onChange"];
   watch: WatchRequest;
   bytesMax?: number;
@@ -50,7 +50,7 @@ export type KeptOptions = Readonly<{
  * tokens, roles and settings that let a caller in are announced when they change; every such
  * announcement, whatever its subject, empties the cache.
  */
-export function keptAnswers({ onChange, watch, bytesMax }: KeptOptions): KeptAnswers {
+export function responseCache({ onChange, watch, bytesMax }: ResponseCacheOptions): ResponseCache {
   const answers = new BoundedCache<Kept>(bytesMax ?? bytesMaxDefault);
   let epoch = 0;
   onChange((subject) => {

@@ -1,7 +1,7 @@
 import { createServer, type RequestListener, type Server, STATUS_CODES } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 
-import { keepAsking } from "./expect-continue.ts";
+import { delayContinue } from "./expect-continue.ts";
 
 /** Headers slower than this are an attack or a dead line. */
 const headersTimeoutMs = 10_000;
@@ -32,7 +32,7 @@ export async function listen(
     connectionsCheckingInterval: connectionsCheckMs,
   });
   server.on("clientError", answerMalformed);
-  keepAsking(server);
+  delayContinue(server);
   const url = await new Promise<string>((resolve, reject) => {
     server.once("error", reject);
     server.listen(options.port, options.host, () => {

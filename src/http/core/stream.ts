@@ -6,7 +6,7 @@ import type { Context } from "koa";
 import { Limiter } from "../../platform/limiter.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { HttpRefusal } from "./errors.ts";
-import { letSend } from "./expect-continue.ts";
+import { sendContinue } from "./expect-continue.ts";
 
 /** Less would stop the connection at each piece that comes. */
 const bodyBufferBytes = 128 * 1024;
@@ -25,7 +25,7 @@ export function requestBody(ctx: Context, bytesMax: number): Readable {
   const tooLarge = () =>
     new Refusal("too_large", "body.too_large", `The body is over ${bytesMax} bytes.`);
   if (Number(ctx.get("content-length")) > bytesMax) throw tooLarge();
-  letSend(ctx.req);
+  sendContinue(ctx.req);
   let bytes = 0;
   const bounded = new Transform({
     highWaterMark: bodyBufferBytes,

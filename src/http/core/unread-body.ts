@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 import { Readable } from "node:stream";
 import type { Context, Middleware } from "koa";
 
-import { waitsToSend } from "./expect-continue.ts";
+import { awaitsContinue } from "./expect-continue.ts";
 
 /** A body that says it is smaller is read before the answer, so that the connection stays usable. */
 const smallBytesMax = 256 * 1024;
@@ -49,7 +49,7 @@ function textOf({ body, method, status }: Context): Buffer | undefined {
 function isLeftAlone({ req, body, status, respond }: Context): boolean {
   // An answer that is still being made may read the body itself: a push is answered like this.
   if (body instanceof Readable || respond === false) return true;
-  return waitsToSend(req) || status === requestTimeout;
+  return awaitsContinue(req) || status === requestTimeout;
 }
 
 /** The body has had its time already. */

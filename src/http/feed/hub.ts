@@ -3,7 +3,7 @@ import { Refusal } from "../../platform/refusal.ts";
 import { indexable } from "../../projections/audit/subject.ts";
 import { type ProjectScope, projectRole } from "../../projections/team/member-role.ts";
 import type { Role } from "../access/access.ts";
-import { type Remembered, remembered } from "../core/cached-query.ts";
+import { type CachedQuery, cachedQuery } from "../core/cached-query.ts";
 import type { Deps } from "../core/deps.ts";
 import { type FeedFilter, type FeedItem, itemsAfter, newestPosition } from "./source.ts";
 
@@ -46,7 +46,7 @@ export class FeedHub {
   readonly #keptItemsMax: number;
   /** With the step of the beat that is theirs: readers of one caller share it, and what their rights say. */
   readonly #readers = new Map<FeedReader, number>();
-  readonly #roles: Remembered<Role>;
+  readonly #roles: CachedQuery<Role>;
   readonly #share = new CallerShare(readersPerCallerMax);
   #kept: FeedItem[] = [];
   #characters = 0;
@@ -71,7 +71,7 @@ export class FeedHub {
       this.rightsEpoch += 1;
       this.#roles.forget();
     });
-    this.#roles = remembered((key) => {
+    this.#roles = cachedQuery((key) => {
       const [project, userId] = JSON.parse(key) as readonly [ProjectScope, string];
       return projectRole(deps.db, project, userId);
     });

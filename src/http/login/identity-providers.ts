@@ -2,7 +2,7 @@ import { discoverOidc, type OidcMetadata } from "../../platform/identity/oidc.ts
 import { samlSsoUrl } from "../../platform/identity/saml-xml.ts";
 import type { OutboundHttp } from "../../platform/outbound/http.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import { remembered } from "../core/cached-query.ts";
+import { cachedQuery } from "../core/cached-query.ts";
 
 /** What identity providers publish about themselves, kept for a while. */
 export type IdentityProviders = Readonly<{
@@ -28,14 +28,14 @@ const timeoutMs = 5_000;
 const metadataBytesMax = 4 * 1024 * 1024;
 
 export function identityProviders(outbound: OutboundHttp): IdentityProviders {
-  const ssoUrls = remembered(
+  const ssoUrls = cachedQuery(
     async (key) => {
       const [metadataUrl = "", issuer = ""] = JSON.parse(key) as string[];
       return await fetchSsoUrl(outbound, metadataUrl, issuer);
     },
     { lifeMs, entriesMax },
   );
-  const oidc = remembered(
+  const oidc = cachedQuery(
     async (key) => {
       const [issuer = "", plainHttp = false] = JSON.parse(key) as [string, boolean];
       const metadata = await discoverOidc(outbound, { issuer, plainHttp });

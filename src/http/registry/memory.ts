@@ -6,14 +6,14 @@ import {
   findRegistryRepositoryNamed,
   type RegistryRepositoryRow,
 } from "../../projections/registry/repository.ts";
-import { type Remembered, remembered } from "../core/cached-query.ts";
+import { type CachedQuery, cachedQuery } from "../core/cached-query.ts";
 import type { Deps } from "../core/deps.ts";
 
 type MemoryDeps = Pick<Deps, "db" | "onChange" | "onPosition" | "past">;
 
 type Memory = Readonly<{
-  repositories: Remembered<RegistryRepositoryRow>;
-  files: Remembered<SentFile>;
+  repositories: CachedQuery<RegistryRepositoryRow>;
+  files: CachedQuery<SentFile>;
 }>;
 
 /** One of each database: a process has one, a process of tests several. */
@@ -26,11 +26,11 @@ const memories = new WeakMap<Knex, Memory>();
 function memoryOf({ db, onChange, onPosition }: MemoryDeps): Memory {
   const known = memories.get(db);
   if (known !== undefined) return known;
-  const repositories = remembered((key) => {
+  const repositories = cachedQuery((key) => {
     const [owner, name] = JSON.parse(key) as readonly [RegistryOwner, string];
     return findRegistryRepositoryNamed(db, owner, name);
   });
-  const files = remembered((ids) => findSentFile(db, ids.split(" ")));
+  const files = cachedQuery((ids) => findSentFile(db, ids.split(" ")));
   onChange((subject) => {
     if (subject === "settings" || subject === "jobs") return;
     repositories.forget();

@@ -11,7 +11,7 @@ import {
 } from "bullmq";
 import type { Logger } from "pino";
 import { connectPostgres } from "../postgres.ts";
-import { occasionally } from "../throttled-log.ts";
+import { throttledLog } from "../throttled-log.ts";
 import { openQueuePool } from "./queue-pool.ts";
 
 /** Work to be done at least once. Adding one whose id is known to the queue changes nothing. */
@@ -115,7 +115,7 @@ function redisBackend(url: string): Backend {
 function queuesOn(backend: Backend, log: Logger): Queues {
   const queues = new Map<string, Queue>();
   const report = (name: string) =>
-    occasionally((error: unknown, suppressed: number) =>
+    throttledLog((error: unknown, suppressed: number) =>
       log.error({ err: error, queue: name, suppressed }, "queue connection failed"),
     );
 

@@ -5,7 +5,7 @@ import type { Knex } from "knex";
  * but never one without all later ones; so it is for work that is repeated from stored events or
  * jobs.
  */
-export function relaxed<Result>(
+export function asyncCommit<Result>(
   db: Knex,
   run: (tx: Knex.Transaction) => Promise<Result>,
 ): Promise<Result> {
@@ -15,8 +15,8 @@ export function relaxed<Result>(
   });
 }
 
-/** As `relaxed`, under an advisory lock for each of the names. */
-export function relaxedAlone<Result>(
+/** As `asyncCommit`, under an advisory lock for each of the names. */
+export function asyncCommitUnderLocks<Result>(
   db: Knex,
   names: readonly string[],
   run: (tx: Knex.Transaction) => Promise<Result>,

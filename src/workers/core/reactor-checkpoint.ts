@@ -1,7 +1,7 @@
 import type { Knex } from "knex";
 import type { Logger } from "pino";
 
-import { occasionally } from "../../platform/throttled-log.ts";
+import { throttledLog } from "../../platform/throttled-log.ts";
 import { beyondAnyLog } from "./reactor-hold.ts";
 
 type CheckpointRow = Readonly<{ name: string; position: bigint; updated_at: Date }>;
@@ -115,7 +115,7 @@ export function keepPositions(
   let timer: NodeJS.Timeout | undefined;
   let saving = Promise.resolve();
   let closed = false;
-  const report = occasionally((error: unknown, suppressed: number) =>
+  const report = throttledLog((error: unknown, suppressed: number) =>
     log.warn({ err: error, suppressed }, "positions of reactors are not saved, trying again"),
   );
 

@@ -16,7 +16,7 @@ const retryMinMs = 200;
 const retryMaxMs = 30_000;
 
 /** One reactor at its own pace. */
-export type Line = Readonly<{
+export type ReactorLoop = Readonly<{
   /** The next item of the log, with its event if there is one; waits while too many do. */
   offer: (position: bigint, event: Recorded | undefined) => Promise<void>;
   /** Nothing up to here needs this reactor any more. */
@@ -25,7 +25,7 @@ export type Line = Readonly<{
   ended: Promise<void>;
 }>;
 
-type LineOptions = Readonly<{
+type ReactorLoopOptions = Readonly<{
   reactor: Reactor;
   /** Everything up to here was reacted to before. */
   start: bigint;
@@ -35,7 +35,13 @@ type LineOptions = Readonly<{
   signal: AbortSignal;
 }>;
 
-export function startLine({ reactor, start, deps, onMoved, signal }: LineOptions): Line {
+export function startReactorLoop({
+  reactor,
+  start,
+  deps,
+  onMoved,
+  signal,
+}: ReactorLoopOptions): ReactorLoop {
   const channel = new Channel<Recorded>(waitingMax);
   const types = withFormerTypes(reactor.types);
   const react = patiently(reactor, deps);

@@ -6,7 +6,7 @@ import type { Job } from "../../platform/queue/queue.ts";
 import { mustReach } from "../../projections/core/log-age.ts";
 import type { WorkerDeps } from "./deps.ts";
 import { keepPositions, type PositionsLost, readReactorPositions } from "./reactor-checkpoint.ts";
-import { startLine } from "./reactor-loop.ts";
+import { startReactorLoop } from "./reactor-loop.ts";
 
 /**
  * Turns events into jobs (and, where order matters, into further events). It is called for every
@@ -45,7 +45,7 @@ export async function runReactors(
 ): Promise<void> {
   const lost = new AbortController();
   const signal = AbortSignal.any([stopping, lost.signal]);
-  // Each line listens for the end, and none of them for longer.
+  // Each loop listens for the end, and none of them for longer.
   setMaxListeners(reactors.length + 10, signal);
   const names = reactors.map(({ name }) => name);
   // Read first: positions that are reached after a crash must not count as reached before it.
@@ -56,11 +56,11 @@ export async function runReactors(
     [...positions.values()].reduce((a, b) => (a > b ? a : b), -1n),
   );
   const onMoved = (): void => keeper.moved();
-  const lines = reactors.map((reactor) => {
+  const loops = reactors.map((reactor) => {
     const start = positions.get(reactor.name) ?? -1n;
-    return { name: reactor.name, ...startLine({ reactor, start, deps, onMoved, signal }) };
+    return { name: reactor.name, ...startReactorLoop({ reactor, start, deps, onMoved, signal }) };
   });
-  const reached = () => new Map(lines.map((line) => [line.name, line.reached()]));
+  const reached = () => new Map(loops.map((loop) => [loop.name, loop.reached()]));
   const onLost = (error: PositionsLost): void => lost.abort(error);
   const keeper = keepPositions(deps, { start: positions, reached, runId, onLost });
   const first = [...positions.values()].reduce((a, b) => (a < b ? a : b), 2n ** 63n);
@@ -70,12 +70,12 @@ export async function runReactors(
       if (item.kind === "caughtUp") continue;
       const event = item.kind === "event" ? item.event : undefined;
       const position = item.kind === "event" ? item.event.position : item.position;
-      for (const line of lines) await line.offer(position, event);
+      for (const loop of loops) await loop.offer(position, event);
       keeper.moved();
     }
   } finally {
-    for (const line of lines) line.close();
-    await Promise.all(lines.map(({ ended }) => ended));
+    for (const loop of loops) loop.close();
+    await Promise.all(loops.map(({ ended }) => ended));
     await keeper.close();
   }
   lost.signal.throwIfAborted();

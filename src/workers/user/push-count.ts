@@ -19,7 +19,7 @@ import { deterministicId } from "../../platform/deterministic-id.ts";
 import { countPushedExtensions } from "../../platform/git/push/extension.ts";
 import type { Repository } from "../../platform/git/repository.ts";
 import { countedTips } from "../../projections/user/push-count.ts";
-import { relaxed } from "../core/async-commit.ts";
+import { asyncCommit } from "../core/async-commit.ts";
 import { causedBy } from "../core/caused-by.ts";
 import type { WorkerDeps } from "../core/deps.ts";
 import type { Reactor } from "../core/reactor.ts";
@@ -225,7 +225,7 @@ async function progressOf(db: Knex, project_id: string): Promise<number> {
 }
 
 async function saveProgress(db: Knex, project_id: string, revision: number): Promise<void> {
-  await relaxed(db, (tx) =>
+  await asyncCommit(db, (tx) =>
     tx("push_count_progress")
       .insert({ project_id, revision })
       .onConflict("project_id")

@@ -1,6 +1,6 @@
 import type { Knex } from "knex";
 
-import { relaxed, relaxedAlone } from "../core/async-commit.ts";
+import { asyncCommit, asyncCommitUnderLocks } from "../core/async-commit.ts";
 
 /**
  * Deliveries under way. The first attempts of one webhook form a line: only its head is worked on,
@@ -111,7 +111,7 @@ export async function endRetry(
   deliveryId: string,
   retryAt: Date | undefined,
 ): Promise<void> {
-  await relaxed(db, (tx) => leave(tx, [{ deliveryId, retryAt }]));
+  await asyncCommit(db, (tx) => leave(tx, [{ deliveryId, retryAt }]));
 }
 
 /** Puts a delivery beside the line of its webhook, for its next attempt; again, it changes nothing. */
@@ -227,5 +227,5 @@ function onLines<Result>(
   run: (tx: Knex.Transaction) => Promise<Result>,
 ): Promise<Result> {
   const names = webhookIds.map((webhookId) => `webhook ${webhookId}`);
-  return relaxedAlone(db, names, run);
+  return asyncCommitUnderLocks(db, names, run);
 }

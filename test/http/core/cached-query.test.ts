@@ -1,7 +1,7 @@
 import { expect } from "chai";
 import type { Knex } from "knex";
 
-import { remembered, rememberedFor } from "../../../src/http/core/cached-query.ts";
+import { cachedQuery, cachedQueryFor } from "../../../src/http/core/cached-query.ts";
 import type { OnChange } from "../../../src/projections/core/visible.ts";
 import { eventually } from "../../support/eventually.ts";
 
@@ -17,7 +17,7 @@ describe("what is remembered", () => {
 
   it("is loaded once, also for concurrent reads", async () => {
     const { loaded, load } = counting();
-    const memory = remembered(load);
+    const memory = cachedQuery(load);
     expect(await Promise.all([memory.get("a"), memory.get("a")])).to.deep.equal(["a", "a"]);
     expect(await memory.get("a")).to.equal("a");
     expect(loaded).to.deep.equal(["a"]);
@@ -25,7 +25,7 @@ describe("what is remembered", () => {
 
   it("is not that something is missing", async () => {
     const { loaded, load } = counting(() => undefined);
-    const memory = remembered(load);
+    const memory = cachedQuery(load);
     await memory.get("a");
     await memory.get("a");
     expect(loaded).to.have.length(2);
@@ -33,7 +33,7 @@ describe("what is remembered", () => {
 
   it("is nothing that is not to be kept", async () => {
     const { loaded, load } = counting();
-    const memory = remembered(load, { keeps: (value) => value !== "a" });
+    const memory = cachedQuery(load, { keeps: (value) => value !== "a" });
     await memory.get("a");
     await memory.get("a");
     await memory.get("b");
@@ -43,7 +43,7 @@ describe("what is remembered", () => {
 
   it("is forgotten by what it is, or all of it", async () => {
     const { loaded, load } = counting();
-    const memory = remembered(load);
+    const memory = cachedQuery(load);
     const all = () => Promise.all([memory.get("a"), memory.get("b")]);
     await all();
     memory.forget((value) => value === "a");
@@ -57,7 +57,7 @@ describe("what is remembered", () => {
   it("is never what was read before a change", async () => {
     let current = "old";
     const gates: (() => void)[] = [];
-    const memory = remembered(async () => {
+    const memory = cachedQuery(async () => {
       const read = current;
       await new Promise<void>((resolve) => gates.push(resolve));
       return read;
@@ -76,10 +76,10 @@ describe("what is remembered", () => {
 
   it("lasts for its time, and takes bounded room", async () => {
     const { loaded, load } = counting();
-    const small = remembered(load, { lifeMs: 60_000, entriesMax: 2 });
+    const small = cachedQuery(load, { lifeMs: 60_000, entriesMax: 2 });
     for (const key of ["a", "b", "c", "c"]) await small.get(key);
     expect(loaded).to.deep.equal(["a", "b", "c"]);
-    const short = remembered(load, { lifeMs: 30, entriesMax: 2 });
+    const short = cachedQuery(load, { lifeMs: 30, entriesMax: 2 });
     await eventually(async () => {
       await short.get("d");
       return loaded.length > 4;
@@ -88,7 +88,7 @@ describe("what is remembered", () => {
 
   it("is not an error", async () => {
     let fails = true;
-    const memory = remembered(async () => {
+    const memory = cachedQuery(async () => {
       if (fails) throw new Error("down");
       return "up";
     });
@@ -99,7 +99,7 @@ describe("what is remembered", () => {
 
   it("is kept once for each source of changes, and dropped by the changes of that one", async () => {
     const loads: string[] = [];
-    const cacheOf = rememberedFor<string>(
+    const cacheOf = cachedQueryFor<string>(
       async (key, { db }) => {
         loads.push(`${key} of ${String(db)}`);
         return key;

@@ -59,7 +59,7 @@ const totalMs = 120_000;
 const pauseMs = 15_000;
 /** Failures in a row after which a registry counts as failed: any client may request a name that fails. */
 const failuresMax = 3;
-/** So long it is remembered that something is not there. */
+/** Time for which the absence of a document is cached. */
 const absentMs = 20_000;
 const rememberedMax = 10_000;
 
