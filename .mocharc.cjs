@@ -18,6 +18,9 @@ const support = ["file-suites", "light-workers", "hooks", "global-setup"];
 module.exports = {
   "node-option": ["enable-source-maps"],
   require: support.map((name) => `.tmp/compiled/test/support/${name}.js`),
+  // For a folder: `npx mocha test/events`.
+  extension: ["test.ts"],
+  recursive: true,
   timeout: 240_000,
   exit: false,
 };
