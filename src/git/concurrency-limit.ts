@@ -12,7 +12,7 @@ export type ConcurrencyOptions = Readonly<{
 const concurrencyDefault: ConcurrencyOptions = {
   slotsMax: 16,
   perCallerMax: 6,
-  // Git's clients wait as long as the line lives, and do not come again by themselves.
+  // Git clients wait as long as the connection is open, and do not retry by themselves.
   waitMs: 5 * 60_000,
   waitersMax: 200,
 };
@@ -104,7 +104,7 @@ export class ConcurrencyLimit {
   }
 }
 
-/** Nobody is there to read it. */
+/** The client has closed its connection, so none reads this refusal. */
 function nobodyWaits(): Refusal {
   return new Refusal("unavailable", "git.gone", "The caller has gone.");
 }

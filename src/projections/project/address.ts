@@ -1,13 +1,13 @@
 import type { Settings } from "../../events/instance/settings.ts";
 import type { ProjectRow } from "./project.ts";
 
-/** Where git clients find us. */
+/** Addresses at which git clients reach this service. */
 export type Addresses = Readonly<{
   /** Without a slash at the end. */
   publicUrl: string;
-  /** Name of the machine that answers SSH. */
+  /** Host name of the SSH server. */
   sshHost: string;
-  /** Null: SSH's own. */
+  /** Null for the default port of SSH. */
   sshPort: number | null;
 }>;
 
@@ -19,7 +19,7 @@ export function addressesOf(
   return { publicUrl, sshHost, sshPort: settings.enableCustomSshPort ? settings.sshPort : null };
 }
 
-/** The addresses git is given. */
+/** The addresses of a project for git. */
 export function transportUrls(
   { owner_alias, alias }: Pick<ProjectRow, "owner_alias" | "alias">,
   { publicUrl, sshHost, sshPort }: Addresses,

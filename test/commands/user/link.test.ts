@@ -61,13 +61,13 @@ const moved: UserEvent = {
 describe("asking for the confirmation of an e-mail", () => {
   const command = { type: "RequestEmailConfirmation", confirmationId: id, ...link, at } as const;
 
-  it("makes out a link for who has not proved it", () => {
+  it("creates a link for a user who has not proved it", () => {
     given(registered(false)).when(command).gives(requested);
     // Confirmed by a setting, which proves nothing.
     given(registered(true)).when(command).gives(requested);
   });
 
-  it("changes nothing for everybody else, and gives no reason", () => {
+  it("changes nothing for other users, and gives no reason", () => {
     given().when(command).givesNothing();
     given(registered(false), requested, confirmed).when(command).givesNothing();
     given(registered(false), banned).when(command).givesNothing();
@@ -103,12 +103,12 @@ describe("confirming an e-mail", () => {
 describe("asking for a new password", () => {
   const command = { type: "RequestPasswordReset", resetId: id, ...link, parts: [], at } as const;
 
-  it("makes out a link for who has proved the address", () => {
+  it("creates a link for a user who has proved the address", () => {
     given(registered(true)).when(command).gives(resetRequested);
     given(registered(false), requested, confirmed).when(command).gives(resetRequested);
   });
 
-  it("changes nothing for everybody else", () => {
+  it("changes nothing for other users", () => {
     given().when(command).givesNothing();
     given(registered(false)).when(command).givesNothing();
     given(registered(true), moved).when(command).givesNothing();
