@@ -1,3 +1,4 @@
+import type { Socket } from "node:net";
 import ipaddr from "ipaddr.js";
 
 /** One IPv4 address, or the /64 that one IPv6 subscriber has to choose from. */
@@ -18,4 +19,9 @@ export function neighbourhoodOf(ip: string): string {
   return network.includes(":") || network === "unknown"
     ? network
     : `${network.split(".").slice(0, 3).join(".")}.0/24`;
+}
+
+/** Address of the peer of a connection, an IPv4 one on a dual-stack socket written as IPv4. Empty once it is closed. */
+export function peerAddress({ remoteAddress }: Pick<Socket, "remoteAddress">): string {
+  return (remoteAddress ?? "").replace(/^::ffff:(?=\d+\.)/, "");
 }

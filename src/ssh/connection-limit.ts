@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 
-import { networkOf } from "../platform/network.ts";
+import { networkOf, peerAddress } from "../platform/network.ts";
 
 export type AdmissionLimits = Readonly<{
   connectionsMax: number;
@@ -47,7 +47,7 @@ export class ConnectionLimit {
 
   /** Undefined, and the connection closed, when there are too many. */
   enter(socket: Socket): Entry | undefined {
-    const ip = (socket.remoteAddress ?? "").replace(/^::ffff:(?=\d+\.)/, "");
+    const ip = peerAddress(socket);
     const network = networkOf(ip);
     const { connectionsMax, unprovedMax, unprovedMaxPerNetwork, proofMs } = this.#limits;
     const full =

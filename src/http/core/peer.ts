@@ -1,6 +1,5 @@
 import type { Context } from "koa";
 
-/** Address of the peer, an IPv4 one on a dual-stack socket written as IPv4. */
-export function peerOf(ctx: Context): string {
-  return (ctx.req.socket.remoteAddress ?? "").replace(/^::ffff:(?=\d+\.)/, "");
-}
+import { peerAddress } from "../../platform/network.ts";
+
+export const peerOf = (ctx: Context): string => peerAddress(ctx.req.socket);
