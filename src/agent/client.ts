@@ -99,7 +99,7 @@ export async function waitedForService(client: Client, signal: AbortSignal): Pro
   for (let looks = 0; Date.now() < deadline && !signal.aborted; looks += 1) {
     const answer = await client.send({ method: "GET", path: "/version", signal }).catch(() => null);
     await answer?.body?.cancel();
-    // Whether there is such an address does not matter.
+    // Any status will do: the service answers.
     if (answer !== null && !isPassing(answer.status)) return looks > 0;
     await delay(lookMs, undefined, { signal }).catch(() => undefined);
   }

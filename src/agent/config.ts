@@ -20,7 +20,7 @@ export const AgentConfig = z.object({
   /** Distinguishes machines that use one token. */
   systemId: z.string().min(1),
   executor: z.enum(executorNames),
-  /** Jobs at one time. */
+  /** How many jobs run at once. */
   concurrency: z.int().min(1).max(1_000),
   /** Further directories that jobs in the sandbox may read. */
   readable: z.array(z.string()).default([]),

@@ -1,7 +1,7 @@
 import { rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 
-/** How a container gets variables whose values are in no argument: all users of the machine see those. */
+/** Passes variables to a container without their values in arguments, which all users of the machine see. */
 export type Passed = Readonly<{
   /** Text of a file for `--env-file`. */
   file: string;

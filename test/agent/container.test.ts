@@ -122,7 +122,7 @@ describe("a job in a container", () => {
     }
   });
 
-  it("says what is wrong with an image that cannot be had", async () => {
+  it("states what is wrong with an image that cannot be pulled", async () => {
     const { run } = await given();
     const missing = await run({ image: { name: "127.0.0.1:1/missing:1" }, script: ["true"] });
     expect(missing.end, missing.said).to.include({ reason: "image_pull_failure" });

@@ -47,7 +47,7 @@ export function keepRead(store: EventStore, stream: string, read: Kept): void {
     all = new LRUCache({ max: streamsMax, maxSize: eventsMax, sizeCalculation });
     keptBy.set(store, all);
   }
-  // Of two commands that read at once, the later state is kept.
+  // Two commands may have read at once: the newer of both states is kept.
   if ((all.peek(stream)?.revision ?? -1n) < read.revision) all.set(stream, read);
 }
 

@@ -168,7 +168,7 @@ export function presentChange(
 
 /**
  * A line is named by where it stands in the old and the new file, which no two lines of one file
- * share, since each of them is a step on in one of the two.
+ * share, since each line advances the number in one of the two.
  */
 function presentLines(
   fileId: string,

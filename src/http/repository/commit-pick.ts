@@ -135,7 +135,8 @@ async function mergedTree(
 /** As git-cherry-pick(1) writes it with `-x`. @throws Refusal 422 `commit.message_too_long` */
 function pickMessage({ id, message, isWhole }: Commit): string {
   if (isWhole) return `${message.trimEnd()}\n\n(cherry picked from commit ${id})`;
-  const refused = "Of so long a message only the beginning is known here. Pick it in a clone.";
+  const refused =
+    "The message of the commit is too long to be copied here. Cherry-pick it in a clone.";
   throw new Refusal("unprocessable", "commit.message_too_long", refused);
 }
 

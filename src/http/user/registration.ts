@@ -53,7 +53,7 @@ export async function register(
 ) {
   const settings = await deps.settings();
   if (settings.disableMailAuth) {
-    const message = "Accounts are made by administrators here.";
+    const message = "Registration is disabled. An administrator creates accounts.";
     throw new Refusal("forbidden", "registration.disabled", message);
   }
   await anonymousLimit(deps, "register", request.ip);

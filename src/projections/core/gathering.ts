@@ -6,7 +6,7 @@ import type { Batch } from "./batch.ts";
 const gatherMs = 50;
 /** Between the starts of two feeds: a batch of one event costs nearly as much as one of twenty. */
 const betweenMsDefault = 250;
-/** Of these the other feed waits: an event may have 1 MiB, and all are applied without a pause. */
+/** How many batches wait before the other feed pauses: an event may have 1 MiB, and all are applied without a pause. */
 const eventsMax = 400;
 
 export type GatheringOptions = Readonly<{
@@ -28,7 +28,7 @@ export class Gathering {
   #waiting: Batch[] = [];
   #events = 0;
   #running: Promise<void> | undefined;
-  /** Aborts when so much waits that the other feed does, and when all ends. */
+  /** Aborts when so many batches wait that the other feed pauses, and at the end. */
   #full = new AbortController();
   /** When the last feed began. */
   #fedAt = Number.NEGATIVE_INFINITY;
@@ -43,7 +43,7 @@ export class Gathering {
     this.#signal = signal;
     this.#onFailure = onFailure;
     this.#betweenMs = betweenMs;
-    // One for all waits: what is made of a signal that lives on stays in memory with it.
+    // One for all waits: signals derived from a signal stay in memory as long as that one.
     signal.addEventListener("abort", () => this.#full.abort(), { once: true });
     if (signal.aborted) this.#full.abort();
   }

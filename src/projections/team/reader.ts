@@ -6,7 +6,7 @@ import type { ProjectScope } from "./member-role.ts";
 /** The users of these ids who exist and were not forgotten, and whether they may read a project. */
 export type PossibleReaders = ReadonlyMap<string, Readonly<{ id: UserId; reads: boolean }>>;
 
-/** Decides as `projectRole` does, for many users in one query; who is banned reads nothing. */
+/** Decides as `projectRole` does, for many users in one query; banned users cannot read. */
 export async function possibleReaders(
   db: Knex,
   project: ProjectScope,

@@ -235,7 +235,7 @@ export type TroubledDelivery = DeliverySummary &
     hook_url: string;
   }>;
 
-/** Of those that ended last, so many are searched for failures. */
+/** How many of the newest ended deliveries are searched for failures. */
 const endedMax = 1_000;
 
 /** Deliveries of all projects that wait for another attempt, or were given up lately; the newest first. */
@@ -260,7 +260,7 @@ export async function troubledDeliveries(
     .limit(limit);
 }
 
-/** One of this very webhook; another webhook's is not found. */
+/** A delivery of this webhook; one of another webhook is not found. */
 export function findWebhookDelivery(
   db: Knex,
   webhookId: WebhookId,

@@ -91,7 +91,7 @@ export type ReplayProgress = WebhookReplayRow &
     waiting: number;
   }>;
 
-/** One of this very webhook, with how far it is; another webhook's is not found. */
+/** A replay of this webhook, with its progress; one of another webhook is not found. */
 export async function findWebhookReplay(
   db: Knex,
   webhookId: WebhookId,

@@ -49,7 +49,7 @@ export const triggerJobWorker = defineWorker({
   },
 });
 
-/** Canceled while it started a pipeline of its project: who looked for that one did not find it. */
+/** Canceled while it started a pipeline of its project: the cancel did not find that one yet. */
 async function isCanceled(
   { db }: WorkerDeps,
   { id, attempt }: JobRow,

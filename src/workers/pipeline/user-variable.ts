@@ -1,7 +1,7 @@
 import { findUserById } from "../../projections/user/user.ts";
 import type { WorkerDeps } from "../core/deps.ts";
 
-/** `GITLAB_USER_*` of the person for whom a pipeline or a job acts; none for the service, and for who was forgotten. */
+/** `GITLAB_USER_*` of the person for whom a pipeline or a job acts; none for the service and for forgotten users. */
 export async function userVariables(
   { db }: Pick<WorkerDeps, "db">,
   userId: string | null,

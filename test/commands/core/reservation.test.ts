@@ -43,7 +43,7 @@ describe("reserving a name", () => {
       .gives(released(anna), reserved(bob));
   });
 
-  it("is refused when the name went to a third meanwhile", () => {
+  it("is refused when another holder took the name meanwhile", () => {
     given(reserved(anna), released(anna), reserved(bob))
       .when({ type: "ReserveName", holderId: crypto.randomUUID(), abandonedHolderId: anna, at })
       .refuses("reservation.taken");

@@ -111,7 +111,7 @@ describe("the end of a pipeline", () => {
     given(created(1), finished("FAILED")).when(finish).gives(finished("SUCCESS"));
   });
 
-  it("is what a restart needs", () => {
+  it("allows a restart, as a cancellation does", () => {
     const restart = { type: "RestartPipeline", ...within, by: userId } as const;
     given(created(1), finished("FAILED")).when(restart).gives(restarted);
     given(created(1), canceled).when(restart).gives(restarted);
@@ -130,7 +130,7 @@ describe("the end of a pipeline", () => {
 describe("deleting a pipeline", () => {
   const remove = { type: "DeletePipeline", ...within, by: userId, status: "SUCCESS" } as const;
 
-  it("is for those that ended, once", () => {
+  it("is possible once, after the end", () => {
     given(created(1)).when(remove).gives(deleted);
     given(created(1), deleted).when(remove).givesNothing();
     for (const status of ["RUNNING", "PENDING", "CREATED", "WAITING_FOR_RESOURCE"] as const) {

@@ -93,7 +93,7 @@ describe("a ref of the service's own", () => {
     expect(await at(kept)).to.equal(second);
   });
 
-  it("is moved from where it is said to be alone", async () => {
+  it("is moved from the expected commit only", async () => {
     await keepRef(repository, kept, first, null);
     const moving = await keepRef(repository, kept, second, null).catch((thrown: unknown) => thrown);
     expect(moving).to.be.instanceOf(KeptRefMoved);

@@ -76,7 +76,7 @@ async function tunnel(grant: ProxyGrant, authority: string) {
 }
 
 describe("the proxy for programs of our own", () => {
-  it("leads a request in clear to the host of its grant, and hands redirects back", async () => {
+  it("forwards a plain HTTP request to the host of its grant, and returns redirects", async () => {
     const grant = await proxy.open(`http://git.example:${webPort}/a.git`, 1_000);
     const found = await ask(grant, `http://git.example:${webPort}/a?b=c`, "hello");
     expect([found.status, found.body, found.headers["x-kept"]]).to.deep.equal([
@@ -101,7 +101,7 @@ describe("the proxy for programs of our own", () => {
     await closed;
   });
 
-  it("leads nowhere else", async () => {
+  it("forwards nothing to other hosts", async () => {
     const grant = await proxy.open(`http://git.example:${webPort}/a.git`, 1_000);
     for (const url of [
       `http://other.example:${webPort}/`,

@@ -14,7 +14,7 @@ import {
 
 const leafAt = (n: number): Buffer => leafHash(Buffer.from(`event ${n}`));
 
-/** The definition itself (RFC 9162, 2.1.1), to hold the growing tree against. */
+/** The definition itself (RFC 9162, 2.1.1), to compare with the growing tree. */
 function rootOf(leaves: readonly Buffer[]): Buffer {
   if (leaves.length === 0) return emptyRoot;
   if (leaves.length === 1) return leaves[0]!;

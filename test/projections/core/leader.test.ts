@@ -48,7 +48,7 @@ describe("a lock that lives as long as its session", () => {
 });
 
 describe("leading", () => {
-  it("is one's turn at a time, and passes on when the leader is gone", async () => {
+  it("has one leader at a time, and another one when it is gone", async () => {
     const ends = [new AbortController(), new AbortController()];
     const leading = new Set<number>();
     let most = 0;

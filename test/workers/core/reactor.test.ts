@@ -361,7 +361,7 @@ describe("reactors", () => {
     expect(numbers()).to.deep.equal([1, 2, 3, 4]);
   });
 
-  it("hear the same event each, from one subscription", async () => {
+  it("receive each event from one subscription", async () => {
     const { type, reactor } = own();
     const second = { ...reactor, name: `${reactor.name}-second` };
     let subscriptions = 0;

@@ -39,7 +39,7 @@ describe("deliveries whose jobs the queue lost", () => {
     expect(bench.ids()).to.deep.equal([deliveryId]);
   });
 
-  it("are tried again, when the next attempt was due", async () => {
+  it("are tried again once the next attempt is due", async () => {
     const webhook = await bench.given();
     const deliveryId = await bench.inLine(webhook);
     bench.receiver.answer((response) => response.writeHead(500).end());

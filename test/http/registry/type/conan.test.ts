@@ -79,7 +79,7 @@ describe("a repository of Conan", () => {
     expect(await put(`${files}/conan_package.tgz`, "")).to.equal(422);
   });
 
-  it("refuses what its manifest does not name so, odd paths and other content", async () => {
+  it("refuses files that differ from the manifest, odd paths and other content", async () => {
     const files = `${base}/v2/conans/bad/1.0/_/_/revisions/${first}/files`;
     expect(await put(`${files}/conanfile.py`, conanfile)).to.equal(201);
     const head = await app.head();

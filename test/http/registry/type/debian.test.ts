@@ -89,7 +89,7 @@ describe("a repository of Debian", () => {
     expect([keys[1] === keys[0], keys[2] === keys[0]]).to.deep.equal([true, false]);
   });
 
-  it("refuses what is no package or says what is not so, and deletes a version", async () => {
+  it("refuses what is no package or has false fields, and deletes a version", async () => {
     const head = await app.head();
     const control = (text: string) =>
       ar([
