@@ -1,21 +1,14 @@
 import { randomUUID } from "node:crypto";
 
 import type { EventMetadata } from "../events/core/event.ts";
+import { bySystem } from "../events/core/system.ts";
 import { watchProjections } from "../projections/core/visible.ts";
 import type { Stores } from "./stores.ts";
 
 /** The envelope of what is changed at the command line. */
 export function cliMetadata(): EventMetadata {
-  const commandId = randomUUID();
-  return {
-    actor: { userId: null, alias: null, via: "cli", tokenId: null },
-    ip: null,
-    correlationId: commandId,
-    causationId: null,
-    commandId,
-    schemaVersion: 1,
-    occurredAt: new Date().toISOString(),
-  };
+  const actor = { userId: null, alias: null, via: "cli", tokenId: null } as const;
+  return { ...bySystem({ commandId: randomUUID() }, new Date().toISOString()), actor };
 }
 
 /** Waits until the read models of the running service show everything up to a position. */

@@ -3,9 +3,9 @@ import { once } from "node:events";
 import type { Readable, Writable } from "node:stream";
 import type { Logger } from "pino";
 
+import { requestedBy } from "../commands/core/requested.ts";
 import type { EventMetadata, PushWishes } from "../events/core/event.ts";
 import { projectSubject } from "../events/project/project.ts";
-import { userSubject } from "../events/user/user.ts";
 import { removeDeadLocks } from "../platform/git/bytes.ts";
 import { pushBytesMax } from "../platform/git/environment.ts";
 import type { PackProcess } from "../platform/git/pack-service.ts";
@@ -248,14 +248,9 @@ async function pushOf(
   const pushId = randomUUID();
   const { userId, actor } = caller;
   const wishes = await wishesOf(options, project.id, deps);
+  const requested = { actor, userId, ip, requestId, commandId: pushId };
   const metadata: EventMetadata = {
-    actor,
-    ip: userId === null ? null : await deps.vault.seal(userSubject(userId), ip),
-    correlationId: requestId,
-    causationId: null,
-    commandId: pushId,
-    schemaVersion: 1,
-    occurredAt: deps.now().toISOString(),
+    ...(await requestedBy(deps, requested)),
     ...(wishes && { push: wishes }),
   };
   // Deleting what is not there requests nothing.

@@ -1,10 +1,11 @@
 import { randomUUID } from "node:crypto";
 
 import { decode } from "../../events/core/decode.ts";
-import type { EventMetadata } from "../../events/core/event.ts";
+import type { EventMetadata, EventSchemas } from "../../events/core/event.ts";
 import { reservationEvents } from "../../events/core/reservation.ts";
 import type { EventStore } from "../../platform/event-store/event-store.ts";
 import { Refusal } from "../../platform/refusal.ts";
+import type { Slice } from "./decider.ts";
 import { handle } from "./handle.ts";
 import { reservation } from "./reservation.ts";
 
@@ -69,6 +70,29 @@ export async function releaseName(
 ): Promise<void> {
   const command = { type: "ReleaseName", holderId, at: now() } as const;
   await handle(store, reservation, { id: name, command, metadata: ownCommand(metadata) });
+}
+
+/**
+ * Releases every former name of a holder, and all names of one that is gone. A name that another holder has by now
+ * stays reserved for it, so this may be repeated at any time.
+ *
+ * @param heldBy the name of the holder in a state; undefined when it has none
+ */
+export async function releaseOldNames<State, Command, Schemas extends EventSchemas>(
+  deps: Deps,
+  { events, stream, decider }: Slice<State, Command, Schemas>,
+  { id, metadata }: Readonly<{ id: string; metadata: EventMetadata }>,
+  heldBy: (state: State) => string | undefined,
+): Promise<void> {
+  const names = new Set<string>();
+  let state = decider.initialState;
+  for await (const recorded of deps.store.readStream(stream(id))) {
+    state = decider.evolve(state, decode(events, recorded));
+    const name = heldBy(state);
+    if (name !== undefined) names.add(name);
+  }
+  const held = heldBy(state);
+  for (const name of names) if (name !== held) await releaseName(deps, name, id, metadata);
 }
 
 /**

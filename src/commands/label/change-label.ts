@@ -1,18 +1,16 @@
 import { createHash } from "node:crypto";
 
-import { decode } from "../../events/core/decode.ts";
 import type { EventMetadata } from "../../events/core/event.ts";
 import {
   type LabelDetails,
   type LabelId,
-  labelEvents,
   labelStream,
   labelTitleStream,
   normaliseTitle,
 } from "../../events/label/label.ts";
 import type { EventStore } from "../../platform/event-store/event-store.ts";
 import { type CommandResult, currentState, handle } from "../core/handle.ts";
-import { releaseName, reserveName } from "../core/reserve-name.ts";
+import { releaseOldNames, reserveName } from "../core/reserve-name.ts";
 import { type LabelCommand, type LabelState, label, labelNotFound } from "./label.ts";
 
 export type LabelDeps = Readonly<{ store: EventStore; now: () => string }>;
@@ -86,19 +84,8 @@ async function finish(
   try {
     return await handle(deps.store, label, { ...change, command });
   } finally {
-    await releaseOldTitles(deps, change);
+    await releaseOldNames(deps, label, change, titleHeldBy);
   }
-}
-
-async function releaseOldTitles(deps: LabelDeps, { id, metadata }: Change): Promise<void> {
-  const names = new Set<string>();
-  let state = label.decider.initialState;
-  for await (const recorded of deps.store.readStream(labelStream(id))) {
-    state = label.decider.evolve(state, decode(labelEvents, recorded));
-    if (state.status !== "absent") names.add(nameOf(state.projectId, state.details.title));
-  }
-  const held = titleHeldBy(state);
-  for (const name of names) if (name !== held) await releaseName(deps, name, id, metadata);
 }
 
 const titleHeldBy = (state: LabelState): string | undefined =>

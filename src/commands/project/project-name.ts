@@ -1,11 +1,10 @@
-import { decode } from "../../events/core/decode.ts";
 import type { EventMetadata } from "../../events/core/event.ts";
 import { projectAliasStream } from "../../events/core/reservation.ts";
-import { projectEvents, projectStream } from "../../events/project/project.ts";
+import { projectStream } from "../../events/project/project.ts";
 import type { EventStore } from "../../platform/event-store/event-store.ts";
 import { currentState } from "../core/handle.ts";
-import { type NameToReserve, releaseName, reserveName } from "../core/reserve-name.ts";
-import { isExisting, project } from "./project.ts";
+import { type NameToReserve, releaseOldNames, reserveName } from "../core/reserve-name.ts";
+import { type ProjectState, project } from "./project.ts";
 
 export type ProjectDeps = Readonly<{ store: EventStore; now: () => string }>;
 
@@ -32,8 +31,7 @@ export async function reserveProjectName(
     holderStreams: (id) => [projectStream(id)],
     // A change that died half-way leaves a project with two names, one of which is not its own.
     async stillHolds(id) {
-      const state = await currentState(deps.store, project, id);
-      return state.status === "created" && streamOf(state) === name;
+      return nameHeldBy(await currentState(deps.store, project, id)) === name;
     },
     taken: {
       field: "alias",
@@ -44,21 +42,12 @@ export async function reserveProjectName(
   await reserveName(deps, toReserve, metadata);
 }
 
-/**
- * Frees every former name of the project, and all names of a deleted one. A name that another project
- * holds by now stays reserved for it, so this may be repeated at any time.
- */
-export async function releaseOldProjectNames(
+/** Frees every former name of the project, and all names of a deleted one. */
+export const releaseOldProjectNames = (
   deps: ProjectDeps,
   projectId: string,
   metadata: EventMetadata,
-): Promise<void> {
-  const names = new Set<string>();
-  let state = project.decider.initialState;
-  for await (const recorded of deps.store.readStream(projectStream(projectId))) {
-    state = project.decider.evolve(state, decode(projectEvents, recorded));
-    if (isExisting(state)) names.add(streamOf(state));
-  }
-  if (state.status === "created") names.delete(streamOf(state));
-  for (const name of names) await releaseName(deps, name, projectId, metadata);
-}
+): Promise<void> => releaseOldNames(deps, project, { id: projectId, metadata }, nameHeldBy);
+
+const nameHeldBy = (state: ProjectState): string | undefined =>
+  state.status === "created" ? streamOf(state) : undefined;

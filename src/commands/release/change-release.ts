@@ -1,13 +1,12 @@
 import { createHash } from "node:crypto";
 
-import { decode } from "../../events/core/decode.ts";
 import type { EventMetadata } from "../../events/core/event.ts";
 import { releaseTagStream } from "../../events/core/reservation.ts";
-import { releaseEvents, releaseStream } from "../../events/release/release.ts";
+import { releaseStream } from "../../events/release/release.ts";
 import type { EventStore } from "../../platform/event-store/event-store.ts";
 import { type CommandResult, currentState, handle } from "../core/handle.ts";
-import { releaseName, reserveName } from "../core/reserve-name.ts";
-import { type ReleaseCommand, release, releaseNotFound } from "./release.ts";
+import { releaseOldNames, reserveName } from "../core/reserve-name.ts";
+import { type ReleaseCommand, type ReleaseState, release, releaseNotFound } from "./release.ts";
 
 export type ReleaseDeps = Readonly<{ store: EventStore; now: () => string }>;
 
@@ -61,10 +60,7 @@ function reserveTag(
     holderStreams: (holderId: string) => [releaseStream(holderId)],
     // A change that died half-way leaves a release with two tags, one of which is not its own.
     async stillHolds(holderId: string) {
-      const state = await currentState(deps.store, release, holderId);
-      return (
-        state.status === "created" && streamOf(state.projectId, state.details.tagName) === name
-      );
+      return tagHeldBy(await currentState(deps.store, release, holderId)) === name;
     },
     taken: {
       field: "tagName",
@@ -84,20 +80,12 @@ async function finish(
   try {
     return await handle(deps.store, release, { ...change, command });
   } finally {
-    await releaseOldTags(deps, change);
+    await releaseOldNames(deps, release, change, tagHeldBy);
   }
 }
 
-async function releaseOldTags(deps: ReleaseDeps, { id, metadata }: Change): Promise<void> {
-  const names = new Set<string>();
-  let state = release.decider.initialState;
-  for await (const recorded of deps.store.readStream(releaseStream(id))) {
-    state = release.decider.evolve(state, decode(releaseEvents, recorded));
-    if (state.status === "created") names.add(streamOf(state.projectId, state.details.tagName));
-  }
-  if (state.status === "created") names.delete(streamOf(state.projectId, state.details.tagName));
-  for (const name of names) await releaseName(deps, name, id, metadata);
-}
+const tagHeldBy = (state: ReleaseState): string | undefined =>
+  state.status === "created" ? streamOf(state.projectId, state.details.tagName) : undefined;
 
 const streamOf = (projectId: string, tagName: string): string =>
   releaseTagStream(projectId, createHash("sha256").update(tagName).digest("hex").slice(0, 40));

@@ -1,8 +1,9 @@
 import { randomUUID } from "node:crypto";
+
 import { twoFactor } from "../../commands/access/two-factor.ts";
 import { handle } from "../../commands/core/handle.ts";
+import { requestedBy } from "../../commands/core/requested.ts";
 import type { UserId } from "../../events/core/ids.ts";
-import { userSubject } from "../../events/user/user.ts";
 import { normaliseCode, otpStep } from "../../platform/identity/otp.ts";
 import type { Vault } from "../../platform/key/vault.ts";
 import { Refusal } from "../../platform/refusal.ts";
@@ -93,15 +94,9 @@ async function useRecovery(
   const { user, ip, requestId } = attempt;
   const at = deps.now().toISOString();
   const command = { type: "UseRecoveryCode", recoveryDigest: digest, at } as const;
-  const metadata = {
-    actor: { userId: user.id, alias: user.alias, via: "password", tokenId: null },
-    ip: await deps.vault.seal(userSubject(user.id), ip),
-    correlationId: requestId,
-    causationId: null,
-    commandId: randomUUID(),
-    schemaVersion: 1,
-    occurredAt: at,
-  } as const;
+  const actor = { userId: user.id, alias: user.alias, via: "password", tokenId: null } as const;
+  const requested = { actor, userId: user.id, ip, requestId, commandId: randomUUID() };
+  const metadata = await requestedBy(deps, requested);
   try {
     const result = await handle(deps.store, twoFactor, { id: user.id, command, metadata });
     await deps.visible(result.position);

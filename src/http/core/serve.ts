@@ -4,8 +4,8 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Context } from "koa";
 
 import { handle } from "../../commands/core/handle.ts";
+import { requestedBy } from "../../commands/core/requested.ts";
 import type { EventMetadata } from "../../events/core/event.ts";
-import { userSubject } from "../../events/user/user.ts";
 import { asCaller } from "../../platform/caller-share.ts";
 import { Limiter } from "../../platform/limiter.ts";
 import { neighbourhoodOf } from "../../platform/network.ts";
@@ -279,15 +279,9 @@ export function requestContext(ctx: Context, deps: Deps, made: Made): RequestCon
   let gone: AbortSignal | undefined;
   const mustStillMay = async (): Promise<void> => void (await admission());
 
-  const seal = async (): Promise<EventMetadata> => ({
-    actor: caller.actor,
-    ip: caller.userId === null ? null : await deps.vault.seal(userSubject(caller.userId), ip),
-    correlationId: requestId,
-    causationId: null,
-    commandId,
-    schemaVersion: 1,
-    occurredAt: deps.now().toISOString(),
-  });
+  const { actor, userId } = caller;
+  const seal = (): Promise<EventMetadata> =>
+    requestedBy(deps, { actor, userId, ip, requestId, commandId });
 
   return {
     ...resolved,

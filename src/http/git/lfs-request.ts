@@ -1,8 +1,8 @@
 import type { Context } from "koa";
 import type { z } from "zod";
 
+import { requestedBy } from "../../commands/core/requested.ts";
 import type { EventMetadata } from "../../events/core/event.ts";
-import { userSubject } from "../../events/user/user.ts";
 import type { LfsOperation, LfsTokens } from "../../platform/key/lfs-token.ts";
 import type { Caller } from "../access/gate.ts";
 import { bodyLimitsDefault, readJson } from "../core/body.ts";
@@ -59,19 +59,12 @@ export function lfsAnswer({ ctx }: LfsRequest, status: number, value: unknown): 
 }
 
 /** The envelope of what a call does. */
-export async function lfsMetadata(
+export function lfsMetadata(
   { ctx }: LfsRequest,
   { userId, actor }: Caller,
   commandId: string,
-  { vault, now }: Deps,
+  deps: Deps,
 ): Promise<EventMetadata> {
-  return {
-    actor,
-    ip: userId === null ? null : await vault.seal(userSubject(userId), peerOf(ctx)),
-    correlationId: stateOf(ctx).requestId,
-    causationId: null,
-    commandId,
-    schemaVersion: 1,
-    occurredAt: now().toISOString(),
-  };
+  const { requestId } = stateOf(ctx);
+  return requestedBy(deps, { actor, userId, ip: peerOf(ctx), requestId, commandId });
 }
