@@ -104,6 +104,11 @@ describe("opening a merge request", () => {
       [{ sourceProject: { id: foreign.id } }, 403, "auth.role_missing"],
       [{ targetProject: { id: foreign.id } }, 403, "auth.role_missing"],
       [{ sourceProject: { id: other.id } }, 422, "merge_request.unrelated_projects"],
+      [
+        { sourceProject: { id: other.id }, targetProject: { id: other.id } },
+        422,
+        "merge_request.unrelated_projects",
+      ],
     ] as const) {
       const answer = await world.post(anna, "/merge-request", { ...wanted(), ...over });
       expect(codeOf(answer), JSON.stringify(over).slice(0, 200)).to.deep.equal([status, code]);

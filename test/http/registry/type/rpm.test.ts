@@ -113,6 +113,8 @@ describe("a repository of RPM", () => {
       ["nothing", Buffer.from("no package"), 422],
       ["cut in the lead", whole.subarray(0, 50), 422],
       ["cut in the header", whole.subarray(0, 300), 422],
+      ["no lead", changed(0, 0), 422],
+      ["no header", changed(96, 0), 422],
       ["too many entries", changed(96 + 8, 0xffffffff), 422],
       ["too much data", changed(96 + 12, 0xffffffff), 422],
       ["an entry out of bounds", changed(96 + 16 + 8, 0xfffffff0), 422],
