@@ -7,8 +7,6 @@ import type { LogFile } from "./log-file.ts";
 const pieceBytesMax = 1024 ** 2;
 const intervalMsDefault = 3_000;
 const intervalMsMax = 15_000;
-/** The first piece does not wait for the interval, so that a reader sees soon that the job runs. */
-const firstMs = 3_000;
 /** The service takes an agent that is silent for a minute for gone. */
 const touchMsDefault = 10_000;
 
@@ -61,7 +59,8 @@ export class TraceUpload {
   async #run(): Promise<void> {
     const { touchMs = touchMsDefault } = this.#given;
     const { signal } = this.#stopped;
-    let intervalMs = firstMs;
+    // The first piece does not wait for the interval of the service, so that a reader sees soon that the job runs.
+    let intervalMs = intervalMsDefault;
     while (!signal.aborted && !this.#isOver) {
       const pauseMs = Math.min(intervalMs, touchMs);
       await delay(pauseMs, undefined, { signal }).catch(() => undefined);

@@ -6,7 +6,7 @@ import type { Batch } from "./batch.ts";
 const gatherMs = 50;
 /** Between the starts of two feeds: a batch of one event costs nearly as much as one of twenty. */
 const betweenMsDefault = 250;
-/** How many batches wait before the other feed pauses: an event may have 1 MiB, and all are applied without a pause. */
+/** How many events wait before the other feed pauses: an event may have 1 MiB, and all are applied without a pause. */
 const eventsMax = 400;
 
 export type GatheringOptions = Readonly<{
@@ -28,7 +28,7 @@ export class Gathering {
   #waiting: Batch[] = [];
   #events = 0;
   #running: Promise<void> | undefined;
-  /** Aborts when so many batches wait that the other feed pauses, and at the end. */
+  /** Aborts when so many events wait that the other feed pauses, and at the end. */
   #full = new AbortController();
   /** When the last feed began. */
   #fedAt = Number.NEGATIVE_INFINITY;
