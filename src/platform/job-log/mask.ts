@@ -27,8 +27,8 @@ type Form = Readonly<{
 export type MaskedForms = readonly Form[];
 
 /**
- * Every form of secret values that is looked for: their text, and what base64 makes of it whatever
- * stands in front of it. Values under 8 bytes or over 16 KiB are left out.
+ * Every form of secret values that is looked for: their text, and what base64 makes of it, in either
+ * alphabet, whatever stands in front of it. Values under 8 bytes or over 16 KiB are left out.
  */
 export function maskedForms(values: readonly string[]): MaskedForms {
   const forms = [...new Set(values)].flatMap((value) => formsOf(Buffer.from(value)));
@@ -50,13 +50,15 @@ export function maskedForms(values: readonly string[]): MaskedForms {
 
 function formsOf(value: Buffer): Form[] {
   if (value.length < formBytesMin) return [];
-  const encoded = [0, 1, 2].map((before) => {
-    const text = Buffer.concat([Buffer.alloc(before), value]).toString("base64");
+  const encoded = [0, 1, 2].flatMap((before) => {
+    const prefixed = Buffer.concat([Buffer.alloc(before), value]);
     // Characters that mix in bits of what stands before or behind are left out.
     const from = Math.ceil((before * 8) / 6);
     const bits = (before + value.length) * 8;
-    const bytes = Buffer.from(text.slice(from, Math.floor(bits / 6)), "latin1");
-    return { bytes, isEncoded: true, isMixedBehind: bits % 6 > 0 };
+    return (["base64", "base64url"] as const).map((alphabet) => {
+      const text = prefixed.toString(alphabet).slice(from, Math.floor(bits / 6));
+      return { bytes: Buffer.from(text, "latin1"), isEncoded: true, isMixedBehind: bits % 6 > 0 };
+    });
   });
   return [...encoded, { bytes: value, isEncoded: false, isMixedBehind: false }];
 }
@@ -103,8 +105,9 @@ function placesOf(log: Buffer, { bytes: form, isMixedBehind }: Form): readonly P
 
 const [feed, carriageReturn] = [0x0a, 0x0d];
 const base64 = new Set(
-  Buffer.from("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"),
+  Buffer.from("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_"),
 );
+/** In either alphabet of RFC 4648. */
 const isBase64 = (byte: number | undefined): boolean => byte !== undefined && base64.has(byte);
 
 type Break = Readonly<{

@@ -47,6 +47,30 @@ describe("masking", () => {
     });
   }
 
+  for (const before of ["", "x", "xy"]) {
+    it(`finds a value in the alphabet of URLs behind ${JSON.stringify(before)}`, () => {
+      // Each of its three places in base64 has characters in which the alphabets differ.
+      const value = "~~~???>>>~~~???>>>";
+      const some = maskedForms([value]);
+      for (const behind of ["", "z", "\xff\xff"]) {
+        const encoded = Buffer.from(`${before}${value}${behind}`, "latin1").toString("base64url");
+        expect(encoded).to.match(/[-_]/);
+        const [first, last] = [before, before + value].map(({ length }) => (length * 8) / 6);
+        for (let size = 1; size <= encoded.length; size += 1) {
+          const shown = inPieces(Buffer.from(`${encoded}\nnext`), size, some);
+          const hidden = shown.slice(Math.ceil(first ?? 0), Math.ceil(last ?? 0));
+          expect(hidden, `${encoded} in pieces of ${size}`).to.match(/^\[MASKED\]\*+$/);
+        }
+      }
+    });
+  }
+
+  it("finds base64 in the alphabet of URLs that is broken into lines", () => {
+    const value = "~~~???>>>".repeat(12);
+    const lines = Buffer.from(value).toString("base64url").replaceAll(/.{76}/g, "$&\n");
+    expect(mask(Buffer.from(lines), maskedForms([value])).toString()).to.match(/^[[\]A-Z*\n]+$/);
+  });
+
   it("hides the last character of base64 that has bits of a value", () => {
     for (const value of [secret, `${secret}2`, `${secret}22`]) {
       const some = maskedForms([value]);
