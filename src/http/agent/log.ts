@@ -7,6 +7,7 @@ import type { JobRow } from "../../projections/pipeline/table.ts";
 import type { Deps } from "../core/deps.ts";
 import { eventStream } from "../core/event-stream.ts";
 import { type Route, route } from "../core/route.ts";
+import { invalid } from "../core/schema.ts";
 import { requestedPortion } from "../file/byte-range.ts";
 import { base, LocalIdParams, mustFindJob, reading } from "../pipeline/found.ts";
 import { type FoundLog, findLog, readFoundLog } from "./log-source.ts";
@@ -58,15 +59,28 @@ const streamLog = route({
     "its own.",
   params: LocalIdParams,
   reply: "stream",
-  errors: [403, 404],
+  errors: [403, 404, 422],
   async handle({ params, request }, deps) {
     const { job } = await mustFindJob(deps, request, params.localId);
-    const given = request.header("last-event-id");
-    const from = /^\d{1,15}$/.test(given) ? Number(given) : 0;
+    const from = await startOf(deps, job, request.header("last-event-id"));
     const { signal, mustStillMay, userId } = request;
     return eventStream(follow(deps, { jobId: job.id, from, signal, mustStillMay }), userId);
   },
 });
+
+/** @throws Refusal 422 for an offset that is none, or that lies ahead */
+async function startOf(
+  deps: Pick<Deps, "db" | "blobs">,
+  job: JobRow,
+  lastEventId: string,
+): Promise<number> {
+  if (lastEventId === "") return 0;
+  const offset = /^\d{1,15}$/.test(lastEventId) ? Number(lastEventId) : Number.NaN;
+  const found = await findLog(deps, { job_id: job.id, attempt: job.attempt });
+  if (offset <= (found?.bytes ?? 0)) return offset;
+  const message = "It is no offset that the log of this run has had.";
+  throw invalid([{ field: "Last-Event-ID", code: "log.position", message }]);
+}
 
 type Following = Readonly<{
   jobId: string;

@@ -6,9 +6,10 @@ import { startAppWithAgent } from "../../support/agent-app.ts";
 
 const { app, token, search, at, put, begin, patch } = await startAppWithAgent();
 
+before(() => at.commit({ ".forge-ci.yaml": "build: {script: make}" }, "Add [skip ci]"));
+
 describe("following the log of a job that is run once more", () => {
   it("ends with the log of the run that was followed", async () => {
-    await at.commit({ ".forge-ci.yaml": "build: {script: make}" }, "Add [skip ci]");
     const pipeline = await at.start();
     const first = await begin();
     await patch(first, 0, "first\n");
@@ -32,5 +33,29 @@ describe("following the log of a job that is run once more", () => {
     const text = read.join("");
     expect(text).to.include("made").and.not.include("longer");
     expect(text.endsWith("event: end\nid: 11\ndata:\n\n")).to.equal(true);
+  });
+});
+
+describe("following the log of a job from an offset", () => {
+  const from = async (localId: unknown, id: string) =>
+    app.get(`${at.base}/cicd/job/${localId}/log/stream`, {
+      token,
+      headers: { "last-event-id": id },
+    });
+
+  it("is refused where the offset is none, or lies ahead", async () => {
+    const pipeline = await at.start();
+    const job = await begin();
+    const [view] = await at.jobs(pipeline["localId"]);
+    const localId = view?.["localId"];
+    expect((await from(localId, "1")).status).to.equal(422);
+    await patch(job, 0, "one\n");
+    await put(job, { state: "success" });
+    for (const id of ["5", "x", "-1", "1.5", "9".repeat(30)]) {
+      const { status, text } = await from(localId, id);
+      expect(status, id).to.equal(422);
+      expect(text).to.include("Last-Event-ID").and.include("log.position");
+    }
+    expect((await from(localId, "4")).text.endsWith("event: end\nid: 4\ndata:\n\n")).to.equal(true);
   });
 });
