@@ -18,7 +18,7 @@ import { ProjectParams, reading, writing } from "./found.ts";
 const path = "/project/{ownerAlias}/{projectAlias}/commit/{hash}/status";
 const Params = ProjectParams.extend({ hash: z.string() });
 
-const CommitStatusView = z
+export const CommitStatusView = z
   .object({
     name: z.string().meta({ examples: ["outside/build"] }),
     commitId: z.string(),

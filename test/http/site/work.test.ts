@@ -282,6 +282,18 @@ later: {stage: test, script: make lint, when: manual}
     expect((await insider.see(`${at}/log`)).headers.get("content-type")).to.contain("text/plain");
   });
 
+  it("show the pipelines of a commit, and what outside systems report of it, on its page", async () => {
+    const { commitId } = (await app.get(`${project}/cicd/pipeline/1`, { token: anna.token })).body;
+    const body = { status: "FAILED", name: "out <b>", targetUrl: "https://ci.example/?a=1&b" };
+    const at = `${project}/commit/${commitId}`;
+    await app.post(`${at}/status`, { token: anna.token, body: { ...body, description: "d <i>" } });
+    const { text } = await insider.see(at);
+    const pipeline = `href="${project}/cicd/pipeline/1">Pipeline #1</a>`;
+    expect(text).to.contain(pipeline).and.contain("s-running").and.contain("s-failed");
+    expect(text).to.contain(">out &lt;b&gt;</a>").and.contain("d &lt;i&gt;");
+    expect(text).to.contain('href="https://ci.example/?a=1&amp;b" rel="nofollow noreferrer"');
+  });
+
   it("follow the statuses of a pipeline until it ends", async () => {
     const cookie = [...insider.cookies].map(([name, value]) => `${name}=${value}`).join("; ");
     const answer = await fetch(`${app.url}/page${project}/cicd/pipeline/1/live`, {

@@ -27,6 +27,7 @@ import {
   when,
 } from "../common/piece.ts";
 import { baseOf } from "../common/text.ts";
+import { commitChecks } from "../pipeline/commit-piece.ts";
 import {
   aloneLinesMax,
   type ChangedFile,
@@ -100,6 +101,7 @@ const showCommit = page({
     const { names, lead } = await inProject(visit.ask, params);
     const base = baseOf(deps);
     const commit = await visit.ask.one("getCommit", CommitView, { params });
+    const checks = await commitChecks(names, commit.hash, visit, deps);
     const changes =
       query.file === undefined
         ? await filesPiece(base, names, commit, query.page, visit)
@@ -108,7 +110,7 @@ const showCommit = page({
       title: brief(commit.shortMessage) || shortHash(commit.hash),
       wide: true,
       lead: lead("commits"),
-      body: () => html`${aboutCommit(base, names, commit)}${changes}`,
+      body: () => html`${aboutCommit(base, names, commit)}${checks}${changes}`,
     };
   },
 });
