@@ -294,6 +294,21 @@ later: {stage: test, script: make lint, when: manual}
     expect(text).to.contain('href="https://ci.example/?a=1&amp;b" rel="nofollow noreferrer"');
   });
 
+  it("keep all filters of a list, and say when nothing matches them", async () => {
+    const list = `${project}/cicd/pipeline`;
+    const all = await insider.see(`${list}?branch=main&tag=&status=`);
+    expect(all.text).to.contain("#1</a>").and.contain('name="branch" value="main"');
+    for (const path of [
+      `${list}?tag=main`,
+      `${list}?branch=%3Ci%3E`,
+      `${project}/environment?q=x`,
+    ]) {
+      const { text } = await insider.see(path);
+      const way = `matches the filter. <a href="${path.replace(/\?.*/, "")}">Show all</a>`;
+      expect(text, path).to.contain(way).and.not.contain("<i>");
+    }
+  });
+
   it("follow the statuses of a pipeline until it ends", async () => {
     const cookie = [...insider.cookies].map(([name, value]) => `${name}=${value}`).join("; ");
     const answer = await fetch(`${app.url}/page${project}/cicd/pipeline/1/live`, {

@@ -60,13 +60,17 @@ const showEnvironments = page({
         mayStop && stopButton(base, of, one, visit),
       ),
     );
+    const isFiltered = Object.values(filter).some((each) => each !== undefined);
+    const next = isFiltered
+      ? html`No environment matches the filter. <a href="${address}">Show all</a>`
+      : html`An environment appears when a job with <code>environment</code> deploys to it.`;
     const head = ["Environment", "State", "Last deployment", "Address", ""];
     return {
       title: "Environments",
       wide: true,
       lead: lead("environments"),
       body: () => html`<section>${filterForm(address, EnvironmentState.options, { status: filter.state, q: filter.q })}
-${rows.length === 0 ? empty("No environments.", html`An environment appears when a job with <code>environment</code> deploys to it.`) : tableOf("Environments", head, rows)}
+${rows.length === 0 ? empty("No environments.", next) : tableOf("Environments", head, rows)}
 ${pager({ address: address + queryOf(filter), number, total: listed.totalElements })}</section>`,
     };
   },

@@ -3,6 +3,7 @@ import { z } from "zod";
 import { isFinished, PipelineStatus } from "../../../events/pipeline/status.ts";
 import { allJobs } from "../../../projections/pipeline/query.ts";
 import { ArtifactView } from "../../agent/artifact.ts";
+import { nameLengthMax } from "../../core/schema.ts";
 import { type Html, html } from "../../page/html.ts";
 import { type PageRoute, page, type Visit } from "../../page/route.ts";
 import { row, tableOf } from "../../page/table.ts";
@@ -30,6 +31,13 @@ const drawnJobsMax = 2_000;
 export const liveStatus = (id: string, status: string): Html =>
   html`<span data-status="${id}">${statusPiece(status)}</span>`;
 
+/** A field that is left empty filters nothing. */
+const Ref = z
+  .string()
+  .max(nameLengthMax)
+  .transform((name) => name.trim() || undefined)
+  .optional();
+
 const showPipelines = page({
   method: "get",
   path: `${at}/pipeline`,
@@ -37,7 +45,7 @@ const showPipelines = page({
   besides: true,
   access: "anonymous",
   params: z.object(names),
-  query: z.object({ status: Optional, branch: Optional, page: PageNumber }),
+  query: z.object({ status: Optional, branch: Ref, tag: Ref, page: PageNumber }),
   async handle({ params, query: { page: number, ...filter }, visit }, deps) {
     const { names: of, lead } = await inProject(visit.ask, params);
     const base = baseOf(deps);
@@ -54,27 +62,40 @@ const showPipelines = page({
         when(one.createdAt),
       ),
     );
+    const isFiltered = Object.values(filter).some((each) => each !== undefined);
+    const next = isFiltered
+      ? html`No pipeline matches the filter. <a href="${address}">Show all</a>`
+      : html`They begin with a push once the project has a file <code>.forge-ci.yaml</code>.`;
     const mayStart = await mayPress(visit, "startPipeline", params);
     const head = ["Pipeline", "Status", "Branch or tag", "Commit", "Started by", "Created"];
     return {
       title: "Pipelines",
       wide: true,
       lead: lead("pipelines"),
-      body: () => html`<section>${statusForm(address, filter.status)}
+      body: () => html`<section>${filterForm(address, filter)}
 <p class="actions"><a href="${base}${projectPath(of)}/environment">Environments</a></p>
-${rows.length === 0 ? empty("No pipelines.", html`They begin with a push once the project has a file <code>.forge-ci.yaml</code>.`) : tableOf("Pipelines", head, rows)}
+${rows.length === 0 ? empty("No pipelines.", next) : tableOf("Pipelines", head, rows)}
 ${pager({ address: address + queryOf(filter), number, total: listed.totalElements })}</section>
 ${mayStart && html`<section aria-labelledby="start"><h2 id="start">Start a pipeline</h2>${startForm(startAddress(base, of), visit)}</section>`}`,
     };
   },
 });
 
-function statusForm(address: string, current: string | undefined): Html {
-  return html`<form class="filter" method="get" action="${address}"><div><label for="status">Status</label>
+type Filter = Readonly<{
+  status?: string | undefined;
+  branch?: string | undefined;
+  tag?: string | undefined;
+}>;
+
+function filterForm(address: string, { status, branch, tag }: Filter): Html {
+  return html`<form class="filter" method="get" action="${address}" role="search"><div><label for="status">Status</label>
 <select id="status" name="status"><option value="">any</option>${PipelineStatus.options.map(
     (id) =>
-      html`<option value="${id}"${id === current && html` selected`}>${id.replaceAll("_", " ").toLowerCase()}</option>`,
-  )}</select></div><button class="quiet">Filter</button></form>`;
+      html`<option value="${id}"${id === status && html` selected`}>${id.replaceAll("_", " ").toLowerCase()}</option>`,
+  )}</select></div>
+<div><label for="branch">Branch</label><input type="search" id="branch" name="branch" value="${branch}" maxlength="${nameLengthMax}"></div>
+<div><label for="tag">Tag</label><input type="search" id="tag" name="tag" value="${tag}" maxlength="${nameLengthMax}"></div>
+<button class="quiet">Filter</button></form>`;
 }
 
 /** What the variables of jobs name as the place of pipelines. */
