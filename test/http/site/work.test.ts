@@ -253,6 +253,20 @@ later: {stage: test, script: make lint, when: manual}
       .and.not.contain("unsafe");
   });
 
+  it("offer the start of a job only where it waits for a user or a time", async () => {
+    const waiting = (await ci.jobs(1)).find(({ name }) => name === "unit");
+    const at = `${project}/cicd/job/${waiting?.["localId"]}`;
+    expect((await insider.see(at)).text)
+      .to.contain(">Cancel<")
+      .and.not.contain(">Start<");
+    const until = new Date("2040-01-02T03:04:00.000Z");
+    const row = app.deps.db("pipeline_job").where({ id: waiting?.["id"] });
+    await row.clone().update({ delayed_until: until });
+    const { text } = await insider.see(at);
+    await row.clone().update({ delayed_until: null });
+    expect(text).to.contain(">Start<").and.contain("2040-01-02 03:04 UTC");
+  });
+
   it("show a log with colours, sections and line links, and follow it", async () => {
     const at = `${project}/cicd/job/${job.local_id}`;
     const text =

@@ -41,6 +41,8 @@ const showJob = page({
     const page = { number: 0, size: 100 };
     const artifacts = await visit.ask.list("listJobArtifacts", ArtifactView, { params, page });
     const mayRun = await mayPress(visit, "playJob", params);
+    // Any other job that is CREATED waits for earlier ones, and cannot be started.
+    const startsAt = job.status === "CREATED" ? run?.delayed_until?.toISOString() : undefined;
     const isLast = log === undefined || log.part === log.parts - 1;
     const moves = !isOver && isLast && visit.session !== undefined;
     const to = `${base}/page${jobPath(names, job.localId)}`;
@@ -51,7 +53,7 @@ const showJob = page({
       wide: true,
       lead: lead("pipelines"),
       ...(moves && { scripts: [livePath] }),
-      body: () => html`<div${moves && html` data-live-status="${status}"`}>${aboutPiece(base, names, job, { visit, mayRun })}</div>
+      body: () => html`<div${moves && html` data-live-status="${status}"`}>${aboutPiece(base, names, job, { visit, mayRun, startsAt })}</div>
 ${artifacts.items.length > 0 && html`<section aria-labelledby="artifacts"><h2 id="artifacts">Artifacts</h2>${artifactTable(base, artifacts.items)}</section>`}
 <section aria-labelledby="log"><h2 id="log">Log</h2>${log && partsPiece(base + jobPath(names, job.localId), log)}
 ${log === undefined && !moves && nothing("The log is empty.")}
@@ -61,18 +63,24 @@ ${log !== undefined && html`<p><a href="${whole}">Whole log as text</a></p>`}</s
   },
 });
 
-type May = Readonly<{ visit: Visit; mayRun: boolean }>;
+type May = Readonly<{
+  visit: Visit;
+  mayRun: boolean;
+  /** Of a delayed job that waits. */
+  startsAt: string | undefined;
+}>;
 
-function aboutPiece(base: string, names: Names, job: Job, { visit, mayRun }: May): Html {
+function aboutPiece(base: string, names: Names, job: Job, { visit, mayRun, startsAt }: May): Html {
   const to = `${base}/page${jobPath(names, job.localId)}`;
   const { id, status, stageName, ref, pipelineLocalId, startedAt, finishedAt } = job;
-  const isWaiting = status === "MANUAL" || status === "CREATED";
+  const isWaiting = status === "MANUAL" || startsAt !== undefined;
   return html`<section aria-label="About" data-renewed-with="${id}"><dl>
 <dt>Status</dt><dd>${liveStatus(id, status)}</dd>
 ${job.failureReason !== null && html`<dt>Failure</dt><dd>${job.failureReason}</dd>`}
 ${job.failureMessage !== null && html`<dt>Message</dt><dd>${seen(job.failureMessage)}</dd>`}
 <dt>Pipeline</dt><dd><a href="${base}${pipelinePath(names, pipelineLocalId)}">#${pipelineLocalId}</a></dd>
 <dt>Stage</dt><dd>${seen(stageName)}</dd><dt>Branch or tag</dt><dd>${seen(ref)}</dd>
+${startsAt !== undefined && html`<dt>Starts</dt><dd>${when(startsAt)}</dd>`}
 ${startedAt !== null && html`<dt>Started</dt><dd>${when(startedAt)}</dd>`}
 ${finishedAt !== null && html`<dt>Ended</dt><dd>${when(finishedAt)}</dd>`}</dl>
 ${
