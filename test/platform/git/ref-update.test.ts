@@ -100,4 +100,16 @@ describe("a ref of the service's own", () => {
     await keepRef(repository, kept, second, first);
     expect(await at(kept)).to.equal(second);
   });
+
+  it("is none of the refs of a push, and points to an object", async () => {
+    for (const [ref, id] of [
+      [main, second],
+      ["refs/merge-requests/07/merge", second],
+      [`${kept}\nupdate ${main}`, second],
+      [kept, `${second}\nupdate ${main} ${second}`],
+    ] as const) {
+      await expect(keepRef(repository, ref, id)).to.be.rejectedWith("is no ref of the service");
+    }
+    expect([await at(main), await at(kept)]).to.deep.equal([first, ""]);
+  });
 });

@@ -122,10 +122,14 @@ describe("an SSH public key", () => {
     const [, exponent, modulus] = fieldsOf(keys.get("rsa-2048")!);
     const off = Buffer.from(point!);
     off[off.length - 1]! ^= 1;
+    // Both coordinates follow, as 4 says, but the form is that of one.
+    const compressed = Buffer.from(point!);
+    compressed[0] = 2;
     for (const line of [
       lineOf("ssh-ed25519", raw, "more"),
       lineOf("ssh-ed25519", raw.subarray(1)),
       lineOf("ecdsa-sha2-nistp256", curve!, off),
+      lineOf("ecdsa-sha2-nistp256", curve!, compressed),
       lineOf("ecdsa-sha2-nistp256", "nistp384", point!),
       lineOf("ecdsa-sha2-nistp384", curve!, point!),
       lineOf("ssh-rsa", exponent!, Buffer.concat([Buffer.from([0]), modulus!])),

@@ -10,6 +10,7 @@ import {
   textLines,
   wholeFile,
 } from "../../../../src/platform/git/diff/patch.ts";
+import { DiffReader } from "../../../../src/platform/git/diff/records.ts";
 import { temporaryDirectory } from "../../../support/git.ts";
 import { randomNumbers } from "../../../support/random.ts";
 
@@ -53,6 +54,28 @@ function applied(before: Buffer, lines: readonly PatchLine[]): string {
   if (untouched) ended = before.at(-1) === 0x0a;
   return result.length === 0 ? "" : result.join("\n") + (ended ? "\n" : "");
 }
+
+describe("a diff as git streams it", () => {
+  const nothing = "0".repeat(40);
+  const record = (name: string) => `:000000 100644 ${nothing} ${"1".repeat(40)} A\0${name}\0`;
+  const patch = (name: string) =>
+    `diff --git a/${name} b/${name}\nnew file mode 100644\n--- /dev/null\n+++ b/${name}\n@@ -0,0 +1 @@\n+x\n`;
+  const read = (text: string) => {
+    const reader = new DiffReader();
+    reader.push(Buffer.from(text));
+    return reader.end();
+  };
+
+  it("has as many patches as records", () => {
+    const [change, ...others] = read(`${record("a")}\0${patch("a")}`);
+    expect(others).to.deep.equal([]);
+    expect(change).to.include({ newPath: "a", addedLines: 1 });
+    const more = `${record("a")}\0${patch("a")}${patch("b")}`;
+    expect(() => read(more)).to.throw("A patch of no change");
+    const fewer = `${record("a")}${record("b")}\0${patch("a")}`;
+    expect(() => read(fewer)).to.throw("A change without its patch");
+  });
+});
 
 describe("the header of a patch", () => {
   it("is kept as far as paths can be long, however long it is", () => {
