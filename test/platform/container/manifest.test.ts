@@ -3,8 +3,8 @@ import { expect } from "chai";
 import { readManifest } from "../../../src/platform/container/manifest.ts";
 
 const type = "application/vnd.oci.image.index.v1+json";
-const read = (annotations: object) => {
-  const manifest = { schemaVersion: 2, mediaType: type, manifests: [], annotations };
+const read = (annotations: object, manifests: readonly object[] = []) => {
+  const manifest = { schemaVersion: 2, mediaType: type, manifests, annotations };
   return readManifest(Buffer.from(JSON.stringify(manifest)), type);
 };
 
@@ -18,5 +18,18 @@ describe("a manifest", () => {
           .with.property("code", "container.manifest_invalid");
       }
     }
+  });
+
+  it("names at most 1,000 contents, however often each", () => {
+    const mediaType = "application/vnd.oci.image.manifest.v1+json";
+    const named = Array.from({ length: 1_001 }, (_, n) => {
+      const digest = `sha256:${n.toString(16).padStart(64, "0")}`;
+      return { mediaType, digest, size: 2 };
+    });
+    const most = named.slice(0, 1_000);
+    read({}, [...most, ...most]);
+    expect(() => read({}, named))
+      .to.throw("over 1000 contents")
+      .with.property("code", "container.manifest_invalid");
   });
 });

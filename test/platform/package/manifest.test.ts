@@ -1,7 +1,7 @@
 import { expect } from "chai";
 
 import { composerVersion, readComposerZip } from "../../../src/platform/package/composer.ts";
-import { parseDcf } from "../../../src/platform/package/cran.ts";
+import { cranPlace, parseDcf } from "../../../src/platform/package/cran.ts";
 import { debianPlace, parseControl, readDeb } from "../../../src/platform/package/debian.ts";
 import { moduleNamed } from "../../../src/platform/package/go.ts";
 import { chartOf } from "../../../src/platform/package/helm.ts";
@@ -10,14 +10,18 @@ import { readNupkg } from "../../../src/platform/package/nuget.ts";
 import { checkPypiFile, pypiName, pypiVersion } from "../../../src/platform/package/pypi.ts";
 import { rpmFilesOf } from "../../../src/platform/package/rpm.ts";
 import { parseRpmHeader } from "../../../src/platform/package/rpm-header.ts";
-import { gemYaml } from "../../../src/platform/package/rubygem.ts";
+import { gemYaml, readGem } from "../../../src/platform/package/rubygem.ts";
 import {
+  type ArchiveFile,
+  ar,
   composerZip,
   deb,
+  debControl,
   filesOf,
   npmTarball,
   nupkg,
   rpmHeader,
+  tar,
   tgz,
   wheel,
   zip,
@@ -236,6 +240,28 @@ describe("fields of a manifest", () => {
     await refused(() => read(256 * 1_024), "package.file_malformed", "over 262144 bytes");
   });
 
+  it("of Debian are read from at most 4 MiB", async () => {
+    const read = async (bytes: number) => {
+      const control: ArchiveFile = ["./control", debControl("pad", "1.0", "all")];
+      const packed = tar([control, ["./md5sums", Buffer.alloc(bytes)]]);
+      const members: ArchiveFile[] = [
+        ["debian-binary", "2.0\n"],
+        ["control.tar", packed],
+        ["data.tar.gz", tgz([])],
+      ];
+      return await readDeb(await fileOf(ar(members)), debianPlace("stable", "main"));
+    };
+    expect((await read(4 * 1024 ** 2 - 8 * 1_024)).fileName).to.equal("pad_1.0_all.deb");
+    await refused(() => read(4 * 1024 ** 2), "package.file_malformed", "over 4194304 bytes");
+  });
+
+  it("of a gem are read from at most 4 MiB", async () => {
+    for (const part of ["metadata.gz", "checksums.yaml.gz", "metadata.gz.sig"]) {
+      const file = await fileOf(tar([[part, Buffer.alloc(4 * 1024 ** 2 + 1)]]));
+      await refused(() => readGem(file), "package.file_malformed", `${part} is too large`);
+    }
+  });
+
   it("of R are joined with their continuations", async () => {
     const fields = parseDcf("Package: a\nTitle:\n  b\n \n\tc: d \r\nAuthors@R: e\n\n");
     expect([...fields]).to.deep.equal([
@@ -245,6 +271,18 @@ describe("fields of a manifest", () => {
     ]);
     for (const bad of [" a", "a", "a: b\na: c", ":a", "1: a", "a: b\n\nc: d"]) {
       await refused(() => parseDcf(bad), "package.file_malformed");
+    }
+  });
+
+  it("of R are of a package below src/contrib or bin", async () => {
+    const places = ["src/contrib", "bin/windows/contrib/4.4", "bin/macosx/big-sur/contrib/4.4"];
+    expect(places.map((place) => cranPlace(place).ending)).to.deep.equal([
+      ".tar.gz",
+      ".zip",
+      ".tgz",
+    ]);
+    for (const place of ["", "src", "src/contrib/4.4", "bin/linux/contrib/4.4", "a/src/contrib"]) {
+      await refused(() => cranPlace(place), "package.name_invalid", "below src/contrib or bin/");
     }
   });
 
@@ -284,6 +322,12 @@ describe("a header of RPM", () => {
     expect(header.texts(1)).to.have.length(200_000);
     expect(header.texts(2)).to.have.length(200_000);
     await refused(() => header.texts(3), "package.file_malformed", "too many values");
+  });
+
+  it("is refused when a text in it is a number", async () => {
+    const header = parseRpmHeader(rpmHeader([[1000, 4, [1]]]));
+    expect(header.numbers(1000)).to.deep.equal([1]);
+    await refused(() => header.text(1000), "package.file_malformed", "of another type");
   });
 
   it("is refused when its entries share more bytes than it has", async () => {
