@@ -257,6 +257,14 @@ describe("the npm protocol", () => {
     expect((await ask("npm", "raced")).status).to.equal(404);
   });
 
+  it("unpublishes no package that is not there", async () => {
+    const body = JSON.stringify({ _id: "ghost", name: "ghost", versions: {} });
+    for (const method of ["PUT", "DELETE"]) {
+      const answer = await fetch(`${baseOf("npm")}/ghost/-rev/1`, { method, headers, body });
+      expect(answer.status, method).to.equal(404);
+    }
+  });
+
   it("deprecates and unpublishes by the document of a package that is large", async () => {
     const put = (version: string) =>
       publish(

@@ -336,6 +336,7 @@ describe("proxies of other ecosystems", () => {
     expect(await (await get(`${own}/${file}`)).text()).to.equal("a package");
     expect(await (await get(`${own}-all/${file}`)).text()).to.equal("a package");
     expect(upstream.requestsFor(`/far/${file}`)).to.have.length(1);
+    expect((await get(`${own}/flat/acme.pad/1.0.0/other.1.0.0.nupkg`)).status).to.equal(404);
 
     const all = "registration-semver2/acme.pad";
     type Page = Readonly<{ "@id": string; items?: object[] }>;

@@ -218,6 +218,18 @@ describe("a repository of packages", () => {
     }
   });
 
+  it("includes others over five levels at most", async () => {
+    const includedRepositoryUuids: string[] = [];
+    for (let level = 1; level <= 6; level += 1) {
+      const one = await project.virtual(`level-${level}`, "npm", { includedRepositoryUuids });
+      includedRepositoryUuids.splice(0, 1, one.repositoryUuid);
+    }
+    const virtual = { type: "VIRTUAL", repositoryName: "level-7", packageType: "npm" };
+    const body = { ...virtual, virtualSettings: { includedRepositoryUuids } };
+    const [field] = await refusedBody(body);
+    expect(field).to.equal("virtualSettings.includedRepositoryUuids");
+  });
+
   it("is created once by two requests with the same name at once", async () => {
     const body = { type: "LOCAL", repositoryName: "raced", packageType: "npm" };
     const answers = await Promise.all(
