@@ -80,6 +80,15 @@ describe("a key", () => {
     });
   }
 
+  it("that is too weak is refused, and another one is tried", async () => {
+    const weak = await newKey(parent, "weak", ["rsa", 1024]);
+    const file = await newKey(parent, "beside-weak");
+    await registerKey(app, anna, file);
+    const both = ["-i", weak, ...sshOptions(file, app.sshPort)].join(" ");
+    const read = await tryGit(parent, ["ls-remote", remote], { GIT_SSH_COMMAND: `ssh ${both}` });
+    expect(read.exitCode, read.stderr).to.equal(0);
+  });
+
   it("of type rsa is not taken with SHA-1", async () => {
     const file = await newKey(parent, "sha1", ["rsa", 2048]);
     await registerKey(app, anna, file);

@@ -85,6 +85,25 @@ ship:
     expect(await releases()).to.have.length(1);
   });
 
+  it("is refused in the pipeline of a tag that makes another, and without a repository", async () => {
+    const { job: first } = await begun(
+      "a: {script: x, release: {tag_name: v9, description: Nine}}",
+    );
+    const row = await findJobByNumber(app.deps.db, placeOfNumber(first.id));
+    const git = { ...app.deps.git, find: async () => undefined };
+    const refused = await releaseByJob({ ...app.deps, git }, row!, first.token);
+    expect(refused).to.include({ made: false }).and.have.property("line").that.includes("is empty");
+    await put(first, { state: "failed" });
+    const tag = { tagName: "started", commitId: await at.commit({ "a.txt": "a" }, "A [skip ci]") };
+    const tagged = await app.post(`${at.base}/tag/create`, { token, body: tag });
+    expect(tagged.status, tagged.text).to.equal(200);
+    const { localId } = await at.start({ refName: "started", isTag: true });
+    await put(await begin(), { state: "success" });
+    expect(await only(localId)).to.include({ status: "FAILED" });
+    expect(await logOf(localId)).to.include("The pipeline of a tag makes no other tag.");
+    expect((await app.get(`${at.base}/tag/v9`, { token })).status).to.equal(404);
+  });
+
   it("has the rights of who started it, as they are when it ends", async () => {
     const invited = { userAlias: bob.alias, role: "DEVELOPER" };
     await app.post(`${at.base}/member/invite`, { token, body: invited });
@@ -220,7 +239,7 @@ describe("the token of a job", () => {
 
   it("stores packages as long as who started the job may", async () => {
     const repositories = repositoriesAt(app, `${at.base}/repositories`, token);
-    await repositories.local("files", "generic");
+    await repositories.local("files", "generic", { hasAnonymousAccess: true });
     const invited = { userAlias: bob.alias, role: "DEVELOPER" };
     const joined = await app.post(`${at.base}/member/invite`, { token, body: invited });
     expect(joined.status, joined.text).to.equal(200);
@@ -234,11 +253,14 @@ describe("the token of a job", () => {
         body: "content",
       });
     expect((await store(1)).status).to.equal(201);
+    const stored = `${app.url}/registry${at.base}/repository/files/tool/1/a`;
+    expect((await fetch(stored)).status, "anybody may").to.equal(200);
     await app.delete(`${at.base}/member/${bob.alias}`, { token });
     expect((await store(2)).status).to.equal(403);
     const own = await app.get(`${at.base}/repositories`, { headers: header(job) });
     expect(own.status).to.equal(403);
     await put(job, { state: "success" });
+    expect((await fetch(stored, { headers: header(job) })).status).to.equal(401);
   });
 });
 

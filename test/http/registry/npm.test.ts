@@ -168,6 +168,15 @@ describe("the npm protocol", () => {
     expect((await shown())[0]).to.include({ version: "2.0.0" });
   });
 
+  it("fails to find a package whose versions cannot be read, and does not hide it", async () => {
+    const tarball = npmTarball({ name: "unread", version: "1.0.0" });
+    const sent = publication("unread", "1.0.0", tarball, "beta");
+    expect((await publish("npm", "unread", sent)).status).to.equal(201);
+    const files = app.deps.db("package_file").where("name", "like", "unread-%");
+    expect(await files.update({ metadata: "{" })).to.equal(1);
+    expect((await ask("npm", "-/v1/search?text=unread")).status).to.equal(500);
+  });
+
   it("refuses a tarball of another package or version, and what is no publication", async () => {
     const head = await app.head();
     const tarball = npmTarball({ name: "right", version: "1.0.0" });
