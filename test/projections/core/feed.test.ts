@@ -1,5 +1,6 @@
 import { expect } from "chai";
 import type { Recorded } from "../../../src/events/core/event.ts";
+import { StoreUnavailable } from "../../../src/platform/event-store/event-store.ts";
 import { readCheckpoints } from "../../../src/projections/core/checkpoint.ts";
 import { feed } from "../../../src/projections/core/feed.ts";
 import type { Projection } from "../../../src/projections/core/projection.ts";
@@ -76,6 +77,23 @@ describe("a read model that got further than its feed", () => {
     expect(await own).to.have.members([slow.name, ahead.name]);
     expect(await positionOf(slow.name)).to.equal(at(1));
     expect(await db("parcel").pluck("sent_to")).to.deep.equal(["Boris"]);
+  });
+
+  it("waits for the next try where a store is away when it is fed by itself", async () => {
+    const failures = [new Error("not together"), new StoreUnavailable("away")];
+    const failing: Projection = {
+      ...ahead,
+      async apply(tx, event, used) {
+        const failure = failures.shift();
+        if (failure !== undefined) throw failure;
+        await ahead.apply(tx, event, used);
+      },
+    };
+    const own = { ...deps, projections: [failing] };
+    await expect(feed(own, "answers", part(0, 1))).to.be.rejectedWith(StoreUnavailable);
+    expect(applied).to.deep.equal([]);
+    await feed(own, "answers", part(0, 1));
+    expect(applied).to.deep.equal([at(0)]);
   });
 
   it("takes nothing again when a batch comes again", async () => {
