@@ -34,4 +34,26 @@ describe("a list of the past", () => {
     expect(refused.status).to.equal(422);
     expect(refused.body["errors"]).to.have.nested.property("[0].code", "as_of.too_many");
   });
+
+  it("is read from at most 64 MiB of events", async () => {
+    const boris = await app.givenUser("boris");
+    const { id: project } = await app.givenProject(boris, "large");
+    const stream = protectionStream(project);
+    const pad = "x".repeat(1_000_000);
+    const list = (position: bigint) =>
+      app.get(`/project/boris/large/tag-protection?asOf=${position}`, { token: boris.token });
+    const positions: bigint[] = [];
+    for (let n = 0, revision: bigint | "none" = "none"; n < 68; n += 1) {
+      const { data, ...rest } = ruleOf(project, boris.id, n);
+      const event = { ...rest, data: { ...data, pad } };
+      const appended = await app.deps.store.append(stream, revision, [event]);
+      revision = appended.revision;
+      positions.push(appended.position);
+    }
+    await app.deps.visible(positions.at(-1));
+    expect((await list(positions[59]!)).status).to.equal(200);
+    const refused = await list(positions[67]!);
+    expect(refused.status, refused.text.slice(0, 200)).to.equal(422);
+    expect(refused.body["errors"]).to.have.nested.property("[0].code", "as_of.too_many");
+  });
 });

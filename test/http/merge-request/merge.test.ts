@@ -271,6 +271,15 @@ describe("merging at the same time", () => {
     }
   });
 
+  it("fails where the removal of the source branch is not shown", async () => {
+    await world.open();
+    const visible: typeof app.deps.visible = async (position) => {
+      await app.deps.visible(position);
+      if (!(await world.refs()).has("refs/heads/feature")) throw new Error("behind");
+    };
+    await expect(merge({ ...app.deps, visible }, await orderOf(true))).to.be.rejectedWith("behind");
+  });
+
   it("leaves the source branch that was to be removed where it was pushed to meanwhile", async () => {
     await world.open();
     let pushed = "";

@@ -3,7 +3,10 @@ import { expect } from "chai";
 import { findJob } from "../../../src/projections/pipeline/query.ts";
 import { environmentSlug } from "../../../src/workers/pipeline/environment-name.ts";
 import { jobPayload } from "../../../src/workers/pipeline/payload.ts";
-import { sweepExpiredEnvironments } from "../../../src/workers/pipeline/stop-environment.ts";
+import {
+  environmentStopWorker,
+  sweepExpiredEnvironments,
+} from "../../../src/workers/pipeline/stop-environment.ts";
 import { startTestApp } from "../../support/app.ts";
 import { eventually } from "../../support/eventually.ts";
 import { pipelinesOf, type View } from "../../support/pipeline-app.ts";
@@ -179,6 +182,32 @@ describe("environments", () => {
         ["review/topic", "STOPPING"],
       ]),
     );
+  });
+
+  it("of a deleted branch are stopped beside one that fails, which is tried again", async () => {
+    const { project, ci, environments } = await given(`
+a: {script: x, environment: {name: one, on_stop: any}}
+b: {script: x, environment: {name: two, on_stop: any}}
+any: {script: x, when: manual, environment: one}
+`);
+    await ci.start();
+    await ci.run();
+    await ci.run();
+    const states = async () => (await environments()).map(({ state }) => state);
+    await eventually(async () => expect(await states()).to.have.length(2));
+    const { store } = app.platform;
+    let appends = 0;
+    const append: typeof store.append = (...order) => {
+      appends += 1;
+      return appends === 1 ? Promise.reject(new Error("away")) : store.append(...order);
+    };
+    type Deps = Parameters<typeof environmentStopWorker.runJob>[1];
+    const deps = { ...app.deps, store: { ...store, append } } as unknown as Deps;
+    const order = { projectId: project.id, branch: "main", causeId: "deletion", position: "0" };
+    const { signal } = new AbortController();
+    const ran = environmentStopWorker.runJob(order, deps, signal);
+    await expect(ran).to.be.rejectedWith("away");
+    expect(await states()).to.have.members(["AVAILABLE", "STOPPED"]);
   });
 
   it("are stopped at once where the job that is named does not stop them", async () => {

@@ -70,6 +70,16 @@ describe("an undo of an edit", () => {
     expect((await send("get", ofRequest))["title"]).to.equal("Side");
   });
 
+  it("of an issue names the deletion of the issue", async () => {
+    const { localId } = await send("post", "/issue", { title: "Short", description: "x" });
+    await send("put", `/issue/${localId}/edit`, { title: "Long", description: "x" });
+    const eventId = await last("IssueEdited");
+    await send("delete", `/issue/${localId}/delete`);
+    const undo = { token: anna.token, body: { eventId } };
+    const { status, body, text } = await app.post(`${project}/undo`, undo);
+    expect([status, body["message"]], text).to.deep.equal([409, "The issue was deleted."]);
+  });
+
   for (const { thing, type, edit } of [
     { thing: "issue", type: "IssueEdited", edit: "/edit" },
     { thing: "merge-request", type: "MergeRequestEdited", edit: "" },
