@@ -1,15 +1,21 @@
 import type { EventMetadata } from "../../events/core/event.ts";
-import type { UserId } from "../../events/core/ids.ts";
+import type { GpgKeyId } from "../../events/core/ids.ts";
 import { gpgKeyNameStream } from "../../events/core/reservation.ts";
+import type { gpgKeyEvents } from "../../events/user/gpg-key.ts";
 import { userSubject } from "../../events/user/user.ts";
 import type { GpgPublicKey } from "../../platform/key/gpg-key.ts";
 import { type CommandResult, handle } from "../core/handle.ts";
 import { reserveName } from "../core/reserve-name.ts";
-import { type GpgKeyCommand, gpgKey, gpgKeyTaken } from "./gpg-key.ts";
-import { deleteKey, fingerprintToReserve, releaseKeys } from "./key-fingerprint.ts";
+import { type GpgKeyCommand, gpgKey } from "./gpg-key.ts";
+import { fingerprintToReserve, type KeyKind } from "./key-fingerprint.ts";
+import { keyTaken } from "./key-ring.ts";
 import type { RegisterUserDeps } from "./register-user.ts";
 
-const gpgKeys = { slice: gpgKey, nameStream: gpgKeyNameStream, taken: gpgKeyTaken };
+export const gpgKeys: KeyKind<GpgKeyId, typeof gpgKeyEvents> = {
+  slice: gpgKey,
+  nameStream: gpgKeyNameStream,
+  taken: keyTaken("gpg_key"),
+};
 
 type Add = Extract<GpgKeyCommand, { type: "AddGpgKey" }>;
 
@@ -41,26 +47,4 @@ export async function addGpgKey(
     at: deps.now(),
   } as const;
   return handle(deps.store, gpgKey, { id: userId, command, metadata });
-}
-
-export async function deleteGpgKey(
-  deps: RegisterUserDeps,
-  {
-    keyId,
-    by,
-    ...which
-  }: Omit<Extract<GpgKeyCommand, { type: "DeleteGpgKey" }>, "type" | "at"> &
-    Readonly<{ userId: UserId; fingerprint: string }>,
-  metadata: EventMetadata,
-): Promise<CommandResult> {
-  const command = { type: "DeleteGpgKey", keyId, by, at: deps.now() } as const;
-  return deleteKey(deps, gpgKeys, { ...which, command }, metadata);
-}
-
-export function releaseGpgKeys(
-  deps: RegisterUserDeps,
-  userId: string,
-  metadata: EventMetadata,
-): Promise<void> {
-  return releaseKeys(deps, gpgKeys, userId, metadata);
 }

@@ -1,15 +1,21 @@
 import type { EventMetadata } from "../../events/core/event.ts";
-import type { UserId } from "../../events/core/ids.ts";
+import type { SshKeyId } from "../../events/core/ids.ts";
 import { sshKeyNameStream } from "../../events/core/reservation.ts";
+import type { sshKeyEvents } from "../../events/user/ssh-key.ts";
 import { userSubject } from "../../events/user/user.ts";
 import { parseSshPublicKey } from "../../platform/key/ssh-key.ts";
 import { type CommandResult, handle } from "../core/handle.ts";
 import { reserveName } from "../core/reserve-name.ts";
-import { deleteKey, fingerprintToReserve, releaseKeys } from "./key-fingerprint.ts";
+import { fingerprintToReserve, type KeyKind } from "./key-fingerprint.ts";
+import { keyTaken } from "./key-ring.ts";
 import type { RegisterUserDeps } from "./register-user.ts";
-import { type SshKeyCommand, sshKey, sshKeyTaken } from "./ssh-key.ts";
+import { type SshKeyCommand, sshKey } from "./ssh-key.ts";
 
-const sshKeys = { slice: sshKey, nameStream: sshKeyNameStream, taken: sshKeyTaken };
+export const sshKeys: KeyKind<SshKeyId, typeof sshKeyEvents> = {
+  slice: sshKey,
+  nameStream: sshKeyNameStream,
+  taken: keyTaken("ssh_key"),
+};
 
 type Add = Extract<SshKeyCommand, { type: "AddSshKey" }>;
 
@@ -40,26 +46,4 @@ export async function addSshKey(
     at: deps.now(),
   } as const;
   return handle(deps.store, sshKey, { id: userId, command, metadata });
-}
-
-export async function deleteSshKey(
-  deps: RegisterUserDeps,
-  {
-    keyId,
-    by,
-    ...which
-  }: Omit<Extract<SshKeyCommand, { type: "DeleteSshKey" }>, "type" | "at"> &
-    Readonly<{ userId: UserId; fingerprint: string }>,
-  metadata: EventMetadata,
-): Promise<CommandResult> {
-  const command = { type: "DeleteSshKey", keyId, by, at: deps.now() } as const;
-  return deleteKey(deps, sshKeys, { ...which, command }, metadata);
-}
-
-export function releaseSshKeys(
-  deps: RegisterUserDeps,
-  userId: string,
-  metadata: EventMetadata,
-): Promise<void> {
-  return releaseKeys(deps, sshKeys, userId, metadata);
 }

@@ -4,8 +4,9 @@ import { userSubject } from "../../events/user/user.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { type CommandResult, currentState, handle } from "../core/handle.ts";
 import { releaseName } from "../core/reserve-name.ts";
-import { releaseGpgKeys } from "./change-gpg-key.ts";
-import { releaseSshKeys } from "./change-ssh-key.ts";
+import { gpgKeys } from "./change-gpg-key.ts";
+import { sshKeys } from "./change-ssh-key.ts";
+import { releaseKeys } from "./key-fingerprint.ts";
 import type { RegisterUserDeps } from "./register-user.ts";
 import { user } from "./user.ts";
 
@@ -26,8 +27,8 @@ export async function forgetUser(
   const command = { type: "ForgetUser", at: now() } as const;
   const result = await handle(store, user, { id: userId, command, metadata });
   await vault.forget(userSubject(userId));
-  await releaseSshKeys(deps, userId, metadata);
-  await releaseGpgKeys(deps, userId, metadata);
+  await releaseKeys(deps, sshKeys, userId, metadata);
+  await releaseKeys(deps, gpgKeys, userId, metadata);
   await releaseName(deps, emailStream(emailDigest), userId, metadata);
   return result;
 }

@@ -5,22 +5,20 @@ import type { EventStore } from "../../platform/event-store/event-store.ts";
 import type { Slice } from "../core/decider.ts";
 import { type CommandResult, currentState, handle } from "../core/handle.ts";
 import { type NameToReserve, releaseName } from "../core/reserve-name.ts";
+import type { DeleteKey, KeyRing } from "./key-ring.ts";
 import type { RegisterUserDeps } from "./register-user.ts";
 
-/** Of the keys of one user, by key id. */
-type Keys = Readonly<{ fingerprints: ReadonlyMap<string, string> }>;
-
 /** A kind of keys that users have, each of which one account of the instance holds by its fingerprint. */
-export type KeyKind<State extends Keys, Command, Schemas extends EventSchemas> = Readonly<{
-  slice: Slice<State, Command, Schemas>;
+export type KeyKind<KeyId extends string, Schemas extends EventSchemas> = Readonly<{
+  slice: Slice<KeyRing, DeleteKey<KeyId>, Schemas>;
   /** Stream of the name that a fingerprint is. */
   nameStream: (fingerprint: string) => string;
   taken: NameToReserve["taken"];
 }>;
 
-export function fingerprintToReserve<State extends Keys, Command, Schemas extends EventSchemas>(
+export function fingerprintToReserve<KeyId extends string, Schemas extends EventSchemas>(
   { store }: Readonly<{ store: EventStore }>,
-  { slice, nameStream, taken }: KeyKind<State, Command, Schemas>,
+  { slice, nameStream, taken }: KeyKind<KeyId, Schemas>,
   { userId, fingerprint }: Readonly<{ userId: string; fingerprint: string }>,
 ): NameToReserve {
   return {
@@ -36,25 +34,27 @@ export function fingerprintToReserve<State extends Keys, Command, Schemas extend
 }
 
 /** Deletes a key, then frees its fingerprint. May be repeated. */
-export async function deleteKey<State extends Keys, Command, Schemas extends EventSchemas>(
+export async function deleteKey<KeyId extends string, Schemas extends EventSchemas>(
   deps: RegisterUserDeps,
-  { slice, nameStream }: KeyKind<State, Command, Schemas>,
+  { slice, nameStream }: KeyKind<KeyId, Schemas>,
   {
     userId,
+    keyId,
     fingerprint,
-    command,
-  }: Readonly<{ userId: UserId; fingerprint: string; command: Command }>,
+    by,
+  }: Readonly<{ userId: UserId; keyId: KeyId; fingerprint: string; by: UserId }>,
   metadata: EventMetadata,
 ): Promise<CommandResult> {
+  const command = { type: "DeleteKey", keyId, by, at: deps.now() } as const;
   const result = await handle(deps.store, slice, { id: userId, command, metadata });
   await releaseName(deps, nameStream(fingerprint), userId, metadata);
   return result;
 }
 
 /** Frees the keys of a user who is being forgotten: the owner of the private half may register again. */
-export async function releaseKeys<State extends Keys, Command, Schemas extends EventSchemas>(
+export async function releaseKeys<KeyId extends string, Schemas extends EventSchemas>(
   deps: RegisterUserDeps,
-  { slice, nameStream }: KeyKind<State, Command, Schemas>,
+  { slice, nameStream }: KeyKind<KeyId, Schemas>,
   userId: string,
   metadata: EventMetadata,
 ): Promise<void> {

@@ -2,8 +2,16 @@ import type { SshKeyId, UserId } from "../../events/core/ids.ts";
 import type { Sealed } from "../../events/core/sealed.ts";
 import { type SshKeyEvent, sshKeyEvents, sshKeyStream } from "../../events/user/ssh-key.ts";
 import { unreachable } from "../../platform/invariant.ts";
-import { Refusal } from "../../platform/refusal.ts";
 import type { Decider, Slice } from "../core/decider.ts";
+import {
+  type DeleteKey,
+  deletionOf,
+  emptyKeyRing,
+  type KeyRing,
+  mustTakeKey,
+  withKey,
+  withoutKey,
+} from "./key-ring.ts";
 
 /** More than a person needs; a list of them stays short. */
 export const sshKeysMax = 100;
@@ -20,64 +28,40 @@ export type SshKeyCommand =
       by: UserId;
       at: string;
     }>
-  | Readonly<{ type: "DeleteSshKey"; keyId: SshKeyId; by: UserId; at: string }>;
+  | DeleteKey<SshKeyId>;
 
-/** Fingerprint by key id, of the keys not deleted. */
-export type SshKeyState = Readonly<{ fingerprints: ReadonlyMap<string, string> }>;
+const decider: Decider<KeyRing, SshKeyCommand, SshKeyEvent> = {
+  initialState: emptyKeyRing,
 
-const decider: Decider<SshKeyState, SshKeyCommand, SshKeyEvent> = {
-  initialState: { fingerprints: new Map() },
-
-  decide({ fingerprints }, command) {
+  decide(ring, command) {
     switch (command.type) {
       case "AddSshKey": {
-        if ([...fingerprints.values()].includes(command.fingerprint)) throw keyTaken();
-        if (fingerprints.size >= sshKeysMax) throw tooMany();
+        mustTakeKey(ring, command, { kind: "ssh_key", keysMax: sshKeysMax });
         const { type: _, by: addedById, at: addedAt, ...rest } = command;
         return [{ type: "SshKeyAdded", data: { ...rest, addedById, addedAt } }];
       }
-      case "DeleteSshKey": {
-        const { keyId, by: deletedById, at: deletedAt } = command;
-        const fingerprint = fingerprints.get(keyId);
-        if (fingerprint === undefined) return [];
-        return [{ type: "SshKeyDeleted", data: { keyId, fingerprint, deletedById, deletedAt } }];
+      case "DeleteKey": {
+        const data = deletionOf(ring, command);
+        return data === undefined ? [] : [{ type: "SshKeyDeleted", data }];
       }
       default:
         return unreachable(command);
     }
   },
 
-  evolve({ fingerprints }, event) {
-    const left = new Map(fingerprints);
+  evolve(ring, event) {
     switch (event.type) {
       case "SshKeyAdded":
-        return { fingerprints: left.set(event.data.keyId, event.data.fingerprint) };
+        return withKey(ring, event.data);
       case "SshKeyDeleted":
-        left.delete(event.data.keyId);
-        return { fingerprints: left };
+        return withoutKey(ring, event.data.keyId);
       default:
         return unreachable(event);
     }
   },
 };
 
-export const sshKeyTaken = {
-  field: "publicKey",
-  code: "ssh_key.taken",
-  message: "This key is already in use.",
-} as const;
-
-function keyTaken(): Refusal {
-  const { code, message } = sshKeyTaken;
-  return new Refusal("unprocessable", code, message, { errors: [sshKeyTaken] });
-}
-
-function tooMany(): Refusal {
-  const message = `A user has at most ${sshKeysMax} keys.`;
-  return new Refusal("unprocessable", "ssh_key.too_many", message);
-}
-
-export const sshKey: Slice<SshKeyState, SshKeyCommand, typeof sshKeyEvents> = {
+export const sshKey: Slice<KeyRing, SshKeyCommand, typeof sshKeyEvents> = {
   events: sshKeyEvents,
   stream: sshKeyStream,
   decider,

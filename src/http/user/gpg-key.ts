@@ -1,6 +1,7 @@
 import { z } from "zod";
 
-import { addGpgKey, deleteGpgKey } from "../../commands/user/change-gpg-key.ts";
+import { addGpgKey, gpgKeys } from "../../commands/user/change-gpg-key.ts";
+import { deleteKey } from "../../commands/user/key-fingerprint.ts";
 import { GpgKeyId } from "../../events/core/ids.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { gpgKeyLengthMax, parseGpgPublicKey } from "../../platform/key/gpg-key.ts";
@@ -89,7 +90,9 @@ const deleteOwnGpgKey = route({
     const { userId } = request;
     const { fingerprint } = await mustFind(userId, params.uuid, deps);
     const which = { userId, keyId: params.uuid, fingerprint, by: userId };
-    await request.executeProcess((metadata) => deleteGpgKey(commandDeps(deps), which, metadata));
+    await request.executeProcess((metadata) =>
+      deleteKey(commandDeps(deps), gpgKeys, which, metadata),
+    );
   },
 });
 

@@ -1,6 +1,7 @@
 import { z } from "zod";
 
-import { addSshKey, deleteSshKey } from "../../commands/user/change-ssh-key.ts";
+import { addSshKey, sshKeys } from "../../commands/user/change-ssh-key.ts";
+import { deleteKey } from "../../commands/user/key-fingerprint.ts";
 import { SshKeyId, type UserId } from "../../events/core/ids.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { sshKeyLengthMax } from "../../platform/key/ssh-key.ts";
@@ -180,7 +181,9 @@ export async function removeKey(
 ): Promise<void> {
   const { fingerprint } = await mustFind(userId, keyId, deps);
   const which = { userId, keyId, fingerprint, by: request.userId };
-  await request.executeProcess((metadata) => deleteSshKey(commandDeps(deps), which, metadata));
+  await request.executeProcess((metadata) =>
+    deleteKey(commandDeps(deps), sshKeys, which, metadata),
+  );
 }
 
 async function mustFind(userId: UserId, keyId: SshKeyId, { db }: Deps): Promise<SshKeyRow> {

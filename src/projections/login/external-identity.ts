@@ -3,7 +3,9 @@ import type { Sealed } from "../../events/core/sealed.ts";
 import { idInStream } from "../../events/core/stream.ts";
 import { externalIdentityEvents } from "../../events/login/external-identity.ts";
 import { userEvents } from "../../events/user/user.ts";
-import { defineProjection, ignore } from "../core/projection.ts";
+import { defineProjection } from "../core/projection.ts";
+
+const { UserForgotten } = userEvents;
 
 export type ExternalIdentityRow = Readonly<{
   connection_id: string;
@@ -29,7 +31,7 @@ export const externalIdentityProjection = defineProjection({
       columns.primary(["connection_id", "subject_digest"]);
     });
   },
-  events: { ...externalIdentityEvents, ...userEvents },
+  events: { ...externalIdentityEvents, UserForgotten },
   handlers: {
     ExternalIdentityLinked: async (tx, { data }) => {
       const row = {
@@ -47,17 +49,6 @@ export const externalIdentityProjection = defineProjection({
     UserForgotten: async (tx, { stream }) => {
       await tx<ExternalIdentityRow>(table).where("user_id", idInStream(stream)).delete();
     },
-    UserRegistered: ignore,
-    UserAliasChanged: ignore,
-    UserEmailChanged: ignore,
-    UserPasswordChanged: ignore,
-    UserProfileChanged: ignore,
-    UserEmailConfirmationRequested: ignore,
-    UserEmailTakenBack: ignore,
-    UserEmailConfirmed: ignore,
-    UserPasswordResetRequested: ignore,
-    UserBanned: ignore,
-    UserUnbanned: ignore,
   },
 });
 

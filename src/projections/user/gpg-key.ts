@@ -4,8 +4,10 @@ import { gpgKeyEvents } from "../../events/user/gpg-key.ts";
 import { userEvents } from "../../events/user/user.ts";
 import { announceChange } from "../core/announce.ts";
 import { oldestFirst, type Part } from "../core/list-rows.ts";
-import { defineProjection, ignore } from "../core/projection.ts";
+import { defineProjection } from "../core/projection.ts";
 import type { Slice } from "./user.ts";
+
+const { UserForgotten } = userEvents;
 
 export type GpgKeyRow = Readonly<{
   id: string;
@@ -33,7 +35,7 @@ export const gpgKeyProjection = defineProjection({
       table.index(["user_id", "created_at", "id"]);
     });
   },
-  events: { ...gpgKeyEvents, ...userEvents },
+  events: { ...gpgKeyEvents, UserForgotten },
   handlers: {
     GpgKeyAdded: async (tx, { data }, { open }) => {
       const row = {
@@ -57,17 +59,6 @@ export const gpgKeyProjection = defineProjection({
         .where({ user_id: idInStream(stream) })
         .delete();
     },
-    UserRegistered: ignore,
-    UserAliasChanged: ignore,
-    UserEmailChanged: ignore,
-    UserEmailConfirmationRequested: ignore,
-    UserEmailTakenBack: ignore,
-    UserEmailConfirmed: ignore,
-    UserPasswordResetRequested: ignore,
-    UserPasswordChanged: ignore,
-    UserProfileChanged: ignore,
-    UserBanned: ignore,
-    UserUnbanned: ignore,
   },
 });
 

@@ -4,8 +4,10 @@ import { sshKeyEvents } from "../../events/user/ssh-key.ts";
 import { userEvents } from "../../events/user/user.ts";
 import { announceChange } from "../core/announce.ts";
 import { oldestFirst, type Part } from "../core/list-rows.ts";
-import { defineProjection, ignore } from "../core/projection.ts";
+import { defineProjection } from "../core/projection.ts";
 import type { Slice, UserRow } from "./user.ts";
+
+const { UserForgotten } = userEvents;
 
 export type SshKeyRow = Readonly<{
   id: string;
@@ -33,7 +35,7 @@ export const sshKeyProjection = defineProjection({
       table.index(["user_id", "created_at", "id"]);
     });
   },
-  events: { ...sshKeyEvents, ...userEvents },
+  events: { ...sshKeyEvents, UserForgotten },
   handlers: {
     SshKeyAdded: async (tx, { data }, { open }) => {
       const row = {
@@ -57,17 +59,6 @@ export const sshKeyProjection = defineProjection({
         .where({ user_id: idInStream(stream) })
         .delete();
     },
-    UserRegistered: ignore,
-    UserAliasChanged: ignore,
-    UserEmailChanged: ignore,
-    UserPasswordChanged: ignore,
-    UserProfileChanged: ignore,
-    UserBanned: ignore,
-    UserEmailConfirmationRequested: ignore,
-    UserEmailTakenBack: ignore,
-    UserEmailConfirmed: ignore,
-    UserPasswordResetRequested: ignore,
-    UserUnbanned: ignore,
   },
 });
 

@@ -53,7 +53,7 @@ describe("adding a GPG key", () => {
 });
 
 describe("deleting a GPG key", () => {
-  const remove = { type: "DeleteGpgKey", keyId: idOf(1), by: userId, at } as const;
+  const remove = { type: "DeleteKey", keyId: idOf(1), by: userId, at } as const;
 
   it("happens once, and to keys of this user only", () => {
     given(added(1)).when(remove).gives(deleted(1));

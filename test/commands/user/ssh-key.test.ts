@@ -51,7 +51,7 @@ describe("adding an SSH key", () => {
 });
 
 describe("deleting an SSH key", () => {
-  const remove = { type: "DeleteSshKey", keyId: idOf(1), by: userId, at } as const;
+  const remove = { type: "DeleteKey", keyId: idOf(1), by: userId, at } as const;
 
   it("happens once, and to keys of this user only", () => {
     given(added(1)).when(remove).gives(deleted(1));
