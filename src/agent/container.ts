@@ -18,7 +18,7 @@ import {
   type Wanted,
 } from "./container-image.ts";
 import { awaitService, hostNamesOf, portOf, type Service } from "./container-service.ts";
-import type { Executor, Preparing } from "./executor.ts";
+import type { Executor, Preparing } from "./executor-contract.ts";
 import { JobFailure, type JobImage, type JobService } from "./job.ts";
 import { quoted } from "./script.ts";
 import { seenBuilds, type Workplace } from "./workplace.ts";

@@ -7,7 +7,7 @@ import { z } from "zod";
 import { agentInfo } from "./about.ts";
 import { removeDrafts } from "./cache.ts";
 import type { Client } from "./client.ts";
-import type { Executor } from "./executor.ts";
+import type { Executor } from "./executor-contract.ts";
 import { LogFile } from "./log-file.ts";
 import { killMarked } from "./processes.ts";
 import { TraceUpload } from "./trace-upload.ts";

@@ -5,7 +5,7 @@ import path from "node:path";
 import { maskedForms } from "../platform/job-log/mask.ts";
 import { agentInfo, agentVersion } from "./about.ts";
 import type { Client } from "./client.ts";
-import type { Executor } from "./executor.ts";
+import type { Executor } from "./executor-contract.ts";
 import { type Job, JobFailure } from "./job.ts";
 import { carryOut } from "./job-run.ts";
 import { logFileOf, markOf, noteRun, removeAll } from "./leftover.ts";

@@ -14,7 +14,8 @@ import { whileLeader } from "../projections/core/leader.ts";
 import { watchProjections } from "../projections/core/visible.ts";
 import { allReactors, allSweeps, allWorkers } from "./all.ts";
 import type { WorkerDeps } from "./core/deps.ts";
-import { type Reactor, runReactors } from "./core/reactor.ts";
+import type { Reactor } from "./core/reactor.ts";
+import { runReactors } from "./core/run-reactors.ts";
 import { runSweeps } from "./core/sweep.ts";
 import { startWorker, type Worker } from "./core/worker.ts";
 

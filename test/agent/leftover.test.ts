@@ -4,7 +4,7 @@ import path from "node:path";
 import { expect } from "chai";
 
 import type { Client, Sent } from "../../src/agent/client.ts";
-import type { Executor } from "../../src/agent/executor.ts";
+import type { Executor } from "../../src/agent/executor-contract.ts";
 import { endLeftovers, noteRun } from "../../src/agent/leftover.ts";
 import { LogFile } from "../../src/agent/log-file.ts";
 

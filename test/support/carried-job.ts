@@ -2,7 +2,8 @@ import { mkdir, readFile } from "node:fs/promises";
 import path from "node:path";
 
 import type { Client } from "../../src/agent/client.ts";
-import { type Executor, shell } from "../../src/agent/executor.ts";
+import { shell } from "../../src/agent/executor.ts";
+import type { Executor } from "../../src/agent/executor-contract.ts";
 import { Job, JobFailure } from "../../src/agent/job.ts";
 import { carryOut } from "../../src/agent/job-run.ts";
 import { LogFile } from "../../src/agent/log-file.ts";

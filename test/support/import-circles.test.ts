@@ -15,10 +15,19 @@ describe("circles of imports", () => {
     ]);
   });
 
-  it("are none by imports of types alone, by packages, or by two ways to one file", () => {
+  it("are found where a file imports only types", () => {
+    const files = new Map([
+      ["a.ts", 'import { b } from "./b.ts";\n'],
+      ["b.ts", 'import type {\n  A,\n} from "./a.ts";\n'],
+    ]);
+
+    expect(importCircles(files)).to.deep.equal(["a.ts → b.ts → a.ts"]);
+  });
+
+  it("are none by packages, or by two ways to one file", () => {
     const files = new Map([
       ["a.ts", 'import { b } from "./b.ts";\nimport { c } from "./c.ts";\nimport z from "zod";\n'],
-      ["b.ts", 'import type { A } from "./a.ts";\nimport { c } from "./c.ts";\n'],
+      ["b.ts", 'import { c } from "./c.ts";\n'],
       ["c.ts", "export const c = 1;\n"],
     ]);
 

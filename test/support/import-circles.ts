@@ -1,7 +1,7 @@
 import path from "node:path";
 
-/** Imports of types alone are left out: they are gone when the program runs. So are imports at first use. */
-const imports = /^(?:import|export) (?!type )[^;"]*from "(\.[^"]+)"|^import "(\.[^"]+)"/gm;
+/** Imports of types count too: who reads one of the files has to read them all. Imports at first use do not. */
+const imports = /^(?:import|export) [^;"]*from "(\.[^"]+)"|^import "(\.[^"]+)"/gm;
 
 /**
  * Finds files that import one another.

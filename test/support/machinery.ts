@@ -3,9 +3,9 @@ import pino from "pino";
 
 import type { UserId } from "../../src/events/core/ids.ts";
 import { settingsDefaults } from "../../src/events/instance/settings.ts";
+import type { SecondFactor } from "../../src/http/access/code-check.ts";
 import type { Caller, Gate } from "../../src/http/access/gate.ts";
 import type { Lockout } from "../../src/http/access/login-lockout.ts";
-import type { SecondFactor } from "../../src/http/access/second-factor.ts";
 import { type AppOptions, buildApp } from "../../src/http/core/app.ts";
 import type { Route } from "../../src/http/core/route.ts";
 import { listen } from "../../src/http/core/server.ts";

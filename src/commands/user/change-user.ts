@@ -11,8 +11,9 @@ import { type NameToReserve, releaseName, reserveName } from "../core/reserve-na
 import type { TakeBackLink } from "./former-email.ts";
 import { hashLink, linkToken } from "./link-token.ts";
 import type { RegisterUserDeps } from "./register-user.ts";
-import { type ExistingUser, type UserCommand, user } from "./user.ts";
+import { type UserCommand, user } from "./user.ts";
 import { normaliseEmail, userAliasToReserve, userEmailToReserve } from "./user-name.ts";
+import type { ExistingUser } from "./user-state.ts";
 
 /** Whose account is changed, and by whom: themselves or an administrator. */
 export type UserChange = Readonly<{ userId: UserId; by: UserId; metadata: EventMetadata }>;

@@ -1,10 +1,6 @@
-import type { Sealed } from "../../events/core/sealed.ts";
 import type { UserEvent } from "../../events/user/user.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import type { ExistingUser, Link } from "./user.ts";
-
-/** A replaced address that a link can still take back. */
-export type FormerEmail = Link & Readonly<{ email: Sealed; emailDigest: string }>;
+import type { ExistingUser, FormerEmail, Link } from "./user-state.ts";
 
 /** The link for the address that is about to be replaced. */
 export type TakeBackLink = Link & Readonly<{ takeBackId: string }>;

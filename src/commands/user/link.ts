@@ -2,8 +2,8 @@ import type { Sealed } from "../../events/core/sealed.ts";
 import type { UserEvent } from "../../events/user/user.ts";
 import { unreachable } from "../../platform/invariant.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import { type FormerEmail, openFormers } from "./former-email.ts";
-import type { ExistingUser, Link, UserState } from "./user.ts";
+import { openFormers } from "./former-email.ts";
+import type { ExistingUser, FormerEmail, Link, UserState } from "./user-state.ts";
 
 /** What is done by links that are sent to the address of an account. */
 export type UserLinkCommand =

@@ -4,14 +4,9 @@ import { type UserEvent, userEvents, userStream } from "../../events/user/user.t
 import { unreachable } from "../../platform/invariant.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import type { Decider, Slice } from "../core/decider.ts";
-import {
-  type FormerEmail,
-  formerOf,
-  formersAfter,
-  formersBefore,
-  type TakeBackLink,
-} from "./former-email.ts";
+import { formerOf, formersAfter, formersBefore, type TakeBackLink } from "./former-email.ts";
 import { decideLink, type UserLinkCommand } from "./link.ts";
+import type { ExistingUser, UserState } from "./user-state.ts";
 
 type By = Readonly<{ by: UserId; at: string }>;
 
@@ -52,30 +47,6 @@ export type UserCommand =
   | (By & Readonly<{ type: "BanUser"; reason: Sealed | null }>)
   | (By & Readonly<{ type: "UnbanUser" }>)
   | Readonly<{ type: "ForgetUser"; at: string }>;
-
-type Names = Readonly<{ alias: Alias; emailDigest: string }>;
-
-/** A link that was sent to the person and not used yet. */
-export type Link = Readonly<{ tokenHash: string; expiresAt: string }>;
-
-export type UserState =
-  | Readonly<{ status: "absent" }>
-  | (Names &
-      Readonly<{
-        status: "active" | "banned" | "forgotten";
-        userId: UserId;
-        email: Sealed;
-        confirmed: boolean;
-        /** The person has read a mail to the address, or another service has proved it. */
-        emailProved: boolean;
-        /** Not so while they only ever came in by way of another service. */
-        hasPassword: boolean;
-        confirmation?: Link | undefined;
-        /** `parts`: hashes of the links that are needed as well. */
-        reset?: (Link & Readonly<{ parts: readonly string[] }>) | undefined;
-        /** Replaced addresses, the oldest first; those whose window has ended may be among them. */
-        formers: readonly FormerEmail[];
-      }>);
 
 const decider: Decider<UserState, UserCommand, UserEvent> = {
   initialState: { status: "absent" },
@@ -218,8 +189,6 @@ function change(state: ExistingUser, command: Change): readonly UserEvent[] {
       return unreachable(command);
   }
 }
-
-export type ExistingUser = Exclude<UserState, { status: "absent" }>;
 
 function altered(state: UserState, what: Partial<ExistingUser>): UserState {
   return state.status === "absent" ? state : { ...state, ...what };

@@ -1,5 +1,4 @@
 import { randomUUID } from "node:crypto";
-
 import { twoFactor } from "../../commands/access/two-factor.ts";
 import { handle } from "../../commands/core/handle.ts";
 import { requestedBy } from "../../commands/core/requested.ts";
@@ -9,28 +8,7 @@ import type { Vault } from "../../platform/key/vault.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { findTwoFactor, type TwoFactorRow } from "../../projections/access/two-factor.ts";
 import type { Deps } from "../core/deps.ts";
-
-/** Who says a code, and from where. */
-export type CodeAttempt = Readonly<{
-  user: Readonly<{ id: UserId; alias: string }>;
-  code: string;
-  ip: string;
-  requestId: string;
-}>;
-
-export type SecondFactor = Readonly<{
-  /** Whether a password alone is not enough for this user. */
-  isRequired: (userId: UserId) => Promise<boolean>;
-  /**
-   * Checks a code of the user's device, or a recovery code. Each is good once; tries are counted and
-   * bounded, apart from those of the password, even where lockout is switched off.
-   *
-   * @throws Refusal 403 `auth.otp_wrong`, `auth.locked`
-   */
-  prove: (attempt: CodeAttempt) => Promise<void>;
-  /** The same for a user whose set-up is not finished, or whatever the settings say. */
-  check: (attempt: CodeAttempt, row: TwoFactorRow) => Promise<void>;
-}>;
+import type { CodeAttempt, SecondFactor } from "./code-check.ts";
 
 type SecondFactorDeps = Pick<
   Deps,

@@ -3,12 +3,13 @@ import Koa, { type Middleware } from "koa";
 
 import { type Answered, accessLog, watchRequests } from "./access-log.ts";
 import { errors } from "./errors.ts";
-import { type Machinery, mount } from "./mount.ts";
+import { mount } from "./mount.ts";
 import { closeWithLine } from "./pipelined-close.ts";
 import { requestId } from "./request-id.ts";
 import { responseCache } from "./response-cache.ts";
 import type { Route } from "./route.ts";
 import { securityHeaders } from "./security-headers.ts";
+import type { Machinery } from "./serve.ts";
 import { dropUnreadBody, type LingerLimits } from "./unread-body.ts";
 
 export type AppOptions = Machinery &

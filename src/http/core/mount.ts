@@ -1,24 +1,12 @@
 import Router from "@koa/router";
 import type { Context, Middleware } from "koa";
-
 import { invariant } from "../../platform/invariant.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import type { Gate } from "../access/gate.ts";
-import type { BodyLimits } from "./body.ts";
-import type { Deps } from "./deps.ts";
-import type { Idempotency } from "./idempotency.ts";
 import { readParams } from "./input.ts";
 import type { Route, RoutePath } from "./route.ts";
 import { routeCache } from "./route-cache.ts";
+import type { Machinery } from "./serve.ts";
 import { serve } from "./serve.ts";
-
-/** What serving a route takes beside the route. */
-export type Machinery = Readonly<{
-  deps: Deps;
-  gate: Gate;
-  idempotency: Idempotency;
-  bodyLimits?: BodyLimits;
-}>;
 
 /**
  * One middleware that answers every declared route, 405 with Allow for a known path and another

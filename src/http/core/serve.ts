@@ -10,15 +10,14 @@ import { asCaller } from "../../platform/caller-share.ts";
 import { Limiter } from "../../platform/limiter.ts";
 import { neighbourhoodOf } from "../../platform/network.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import type { Caller, Resolved } from "../access/gate.ts";
+import type { Caller, Gate, Resolved } from "../access/gate.ts";
 import { mustBeFound } from "../access/role-access.ts";
 import { type Admitted, admission } from "./admission.ts";
 import { type Answer, emptyAnswer, send } from "./answer.ts";
 import { type BodyLimits, bodyLimitsDefault, readForm, readJson } from "./body.ts";
 import type { Deps } from "./deps.ts";
-import { anonymousCallerOf, type Progress } from "./idempotency.ts";
+import { anonymousCallerOf, type Idempotency, type Progress } from "./idempotency.ts";
 import { readInput } from "./input.ts";
-import type { Machinery } from "./mount.ts";
 import { isOpenToAll, mustBeFor, neededHere, resolveOwner, runRoute } from "./operation.ts";
 import { peerOf } from "./peer.ts";
 import type { RequestContext } from "./request.ts";
@@ -26,6 +25,14 @@ import type { HandlerInput, Route } from "./route.ts";
 import type { MatchedRoute } from "./route-cache.ts";
 import { stateOf } from "./state.ts";
 import { requestBody, watchConnection } from "./stream.ts";
+
+/** What serving a route takes beside the route. */
+export type Machinery = Readonly<{
+  deps: Deps;
+  gate: Gate;
+  idempotency: Idempotency;
+  bodyLimits?: BodyLimits;
+}>;
 
 /** A line that is silent for so long is dead; the largest file on a slow one takes hours. */
 const uploadLimits = {

@@ -1,17 +1,8 @@
 import type { LoginPage, Settings } from "../../events/instance/settings.ts";
 import { unreachable } from "../../platform/invariant.ts";
 import type { Deps } from "../core/deps.ts";
+import type { LoginLink, LoginMethod } from "./connection-link.ts";
 import { connectionLinks } from "./connection-link.ts";
-
-/** One way in: "Acme single sign-on", at a path of ours. */
-export type LoginLink = Readonly<{ title: string; path: `/${string}` }>;
-
-/** A way of logging in beside the password. Its pages end in `signIn`. */
-export type LoginMethod = Readonly<{
-  kind: Exclude<LoginPage, "BASIC">;
-  /** A link for each connection that is switched on, leading on to `returnTo` in the end. */
-  links: (deps: Deps, returnTo: string) => Promise<readonly LoginLink[]>;
-}>;
 
 /** Every method there is, in the order the login page shows them. */
 export const loginMethods: readonly LoginMethod[] = (["LDAP", "SAML", "OIDC"] as const).map(

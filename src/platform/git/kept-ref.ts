@@ -1,11 +1,12 @@
 import { isObjectId } from "./name.ts";
 import { refsInFiles } from "./ref-files.ts";
-import type { Repository } from "./repository.ts";
 import { runGit } from "./run.ts";
 
 /** Refs of the service itself: they can be fetched, and no push changes them. */
 export const keptPrefix = "refs/merge-requests/";
 export const keptRef = /^refs\/merge-requests\/[1-9]\d{0,9}\/(?:head|merge)$/;
+
+type GitDirectory = Readonly<{ gitDir: string }>;
 
 /** Another process moved the ref since it was read. */
 export class KeptRefMoved extends Error {
@@ -13,7 +14,7 @@ export class KeptRefMoved extends Error {
 }
 
 /** The object that one of the service's own refs points to; null without such a ref. */
-export async function readKeptRef({ gitDir }: Repository, ref: string): Promise<string | null> {
+export async function readKeptRef({ gitDir }: GitDirectory, ref: string): Promise<string | null> {
   const read = await refsInFiles(gitDir, [ref]);
   if (read !== undefined) return read.get(ref) ?? null;
   const args = ["rev-parse", "--verify", "--quiet", "--end-of-options", ref] as const;
@@ -28,7 +29,7 @@ export async function readKeptRef({ gitDir }: Repository, ref: string): Promise<
  * @throws KeptRefMoved when it points elsewhere
  */
 export async function keepRef(
-  repository: Repository,
+  repository: GitDirectory,
   ref: string,
   id: string,
   before?: string | null,
@@ -50,7 +51,7 @@ export async function keepRef(
 }
 
 /** Points one of the service's own refs to an object where there is none of the name: what is there is newer. */
-export async function keepFirst(repository: Repository, ref: string, id: string): Promise<void> {
+export async function keepFirst(repository: GitDirectory, ref: string, id: string): Promise<void> {
   await keepRef(repository, ref, id, null).catch((error: unknown) => {
     if (!(error instanceof KeptRefMoved)) throw error;
   });

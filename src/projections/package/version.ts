@@ -14,7 +14,7 @@ import { companyEvents } from "../../events/team/company.ts";
 import { defineProjection, type Tx } from "../core/projection.ts";
 import { purgeEvents } from "../core/purge.ts";
 import type { Slice } from "../user/user.ts";
-import { columnsOf } from "./file-column.ts";
+import { columnsOf, type FileColumns } from "./file-column.ts";
 import { createTotal, liveCount, moveTotal, removeFiles } from "./total.ts";
 
 export type PackageRow = Readonly<{
@@ -47,24 +47,21 @@ type StoredVersion = Readonly<{
   deleted_at: Date | null;
 }>;
 
-export type PackageFileRow = Readonly<{
-  id: PackageFileId;
-  package_version_id: PackageVersionId;
-  name: string;
-  bytes: bigint;
-  md5: string;
-  sha1: string;
-  sha256: string;
-  sha512: string;
-  metadata: string | null;
-  /** What indexes show of a file of PyPI, whose metadata holds a long text; null: all of it. */
-  shown: string | null;
-  /** The key by which debuggers request a file of symbols; null: it is another. */
-  symbol: string | null;
-  upload_type: PackageUploadType;
-  /** Of its content. */
-  created_at: Date;
-}>;
+export type PackageFileRow = FileColumns &
+  Readonly<{
+    id: PackageFileId;
+    package_version_id: PackageVersionId;
+    name: string;
+    bytes: bigint;
+    md5: string;
+    sha1: string;
+    sha256: string;
+    sha512: string;
+    metadata: string | null;
+    upload_type: PackageUploadType;
+    /** Of its content. */
+    created_at: Date;
+  }>;
 
 export type PackageVersionRow = StoredVersion & Readonly<{ files: readonly PackageFileRow[] }>;
 

@@ -2,8 +2,9 @@ import { expect } from "chai";
 import { z } from "zod";
 
 import { Alias } from "../../../src/events/core/ids.ts";
-import { type Machinery, mount } from "../../../src/http/core/mount.ts";
+import { mount } from "../../../src/http/core/mount.ts";
 import { route } from "../../../src/http/core/route.ts";
+import type { Machinery } from "../../../src/http/core/serve.ts";
 import { serveRoutes } from "../../support/machinery.ts";
 
 const Text = z.object({ at: z.string() });

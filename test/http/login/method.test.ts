@@ -2,7 +2,8 @@ import { expect } from "chai";
 
 import { type Settings, settingsDefaults } from "../../../src/events/instance/settings.ts";
 import type { Deps } from "../../../src/http/core/deps.ts";
-import { type LoginMethod, offeredLinks } from "../../../src/http/login/method.ts";
+import type { LoginMethod } from "../../../src/http/login/connection-link.ts";
+import { offeredLinks } from "../../../src/http/login/method.ts";
 
 const method = (kind: LoginMethod["kind"], ...titles: string[]): LoginMethod => ({
   kind,

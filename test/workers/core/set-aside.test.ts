@@ -8,7 +8,8 @@ import { StoreUnavailable } from "../../../src/platform/event-store/event-store.
 import { type Job, PermanentFailure, type Queues } from "../../../src/platform/queue/queue.ts";
 import { Refusal } from "../../../src/platform/refusal.ts";
 import type { WorkerDeps } from "../../../src/workers/core/deps.ts";
-import { type Reactor, runReactors } from "../../../src/workers/core/reactor.ts";
+import type { Reactor } from "../../../src/workers/core/reactor.ts";
+import { runReactors } from "../../../src/workers/core/run-reactors.ts";
 import {
   countSetAside,
   listSetAside,

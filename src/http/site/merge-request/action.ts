@@ -1,3 +1,5 @@
+import type { z } from "zod";
+import type { MergeRequestView } from "../../merge-request/schema.ts";
 import { type Html, html } from "../../page/html.ts";
 import { formStart } from "../../page/once.ts";
 import type { PageRoute, Visit } from "../../page/route.ts";
@@ -6,8 +8,9 @@ import { act, button, type Fields, simpleAct, textForm } from "../common/form.ts
 import { areaField, textOf } from "../common/sheet.ts";
 import { at, LocalParams, requestPath } from "./address.ts";
 import { afterComment } from "./line-comment.ts";
-import type { Request } from "./request-page.ts";
 import type { Rights } from "./rights.ts";
+
+export type Request = z.output<typeof MergeRequestView>;
 
 /** What can be done with a merge request; nothing for who is not logged in. */
 export function actionsPiece(

@@ -8,8 +8,9 @@ import { isNullObjectId } from "../name.ts";
 import type { Repository } from "../repository.ts";
 import { runGit } from "../run.ts";
 import { compareTrees } from "../tree-walk.ts";
+import type { ChangeRecord } from "./change-record.ts";
 import { HunkReader, type PatchLine, parsePatch, wholeFile } from "./patch.ts";
-import { type ChangeRecord, type CountedChange, DiffReader } from "./records.ts";
+import { type CountedChange, DiffReader } from "./records.ts";
 import {
   type LineRange,
   type LineWindow,

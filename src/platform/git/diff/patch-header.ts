@@ -1,5 +1,5 @@
 import { isNullObjectId } from "../name.ts";
-import type { ChangeRecord } from "./records.ts";
+import type { ChangeRecord } from "./change-record.ts";
 
 /** The lines git prints above the hunks of a file, for when it does not print a patch. */
 export function headersOf(record: ChangeRecord): readonly string[] {

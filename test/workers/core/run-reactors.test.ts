@@ -7,12 +7,13 @@ import type { EventStore } from "../../../src/platform/event-store/event-store.t
 import { currentRun } from "../../../src/platform/postgres-run.ts";
 import type { Job, Queues } from "../../../src/platform/queue/queue.ts";
 import type { WorkerDeps } from "../../../src/workers/core/deps.ts";
-import { type Reactor, runReactors } from "../../../src/workers/core/reactor.ts";
+import type { Reactor } from "../../../src/workers/core/reactor.ts";
 import {
   PositionsLost,
   readReactorPositions,
   saveReactorPositions,
 } from "../../../src/workers/core/reactor-checkpoint.ts";
+import { runReactors } from "../../../src/workers/core/run-reactors.ts";
 import { testDatabase } from "../../support/database.ts";
 import { testEventStore } from "../../support/event-store.ts";
 import { eventually } from "../../support/eventually.ts";
