@@ -1,5 +1,10 @@
-import { decode } from "../../events/core/decode.ts";
-import type { AnyEvent, EventMetadata, EventOf, EventSchemas } from "../../events/core/event.ts";
+import type {
+  AnyEvent,
+  EventMetadata,
+  EventOf,
+  EventSchemas,
+  Recorded,
+} from "../../events/core/event.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import {
   type EventStore,
@@ -9,6 +14,7 @@ import {
 import { keyedLock } from "../../platform/keyed-lock.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import type { Slice } from "./decider.ts";
+import { foldStream } from "./fold-stream.ts";
 import { commandMark, keepRead, readBefore } from "./long-stream.ts";
 
 /** Losing a race is normal; losing this many in a row means something is spinning. */
@@ -157,24 +163,23 @@ type Past<State> = Known<State> &
 
 async function load<State, Command, Schemas extends EventSchemas>(
   store: EventStore,
-  { events: schemas, decider }: Slice<State, Command, Schemas>,
+  slice: Slice<State, Command, Schemas>,
   stream: string,
   commandId?: string,
 ): Promise<Past<State>> {
-  const { evolve } = decider;
+  const { evolve } = slice.decider;
   const before = readBefore<State>(store, stream, { evolve, commandId });
-  let state = before?.state ?? decider.initialState;
   let revision: ExpectedRevision = before?.revision ?? "none";
   let position = before?.position;
   let handledAt: bigint | undefined;
   const commands = before?.commands ?? new Set();
-  for await (const recorded of store.readStream(stream, (before?.revision ?? -1n) + 1n)) {
+  const onEvent = (recorded: Recorded): void => {
     const { metadata } = recorded;
     if (metadata.commandId === commandId) handledAt = recorded.position;
     commands.add(commandMark(metadata.commandId));
-    state = evolve(state, decode(schemas, recorded));
     ({ revision, position } = recorded);
-  }
+  };
+  const state = await foldStream(store, slice, stream, { after: before, onEvent });
   if (typeof revision === "bigint" && position !== undefined) {
     keepRead(store, stream, { state, revision, position, commands, evolve });
   }

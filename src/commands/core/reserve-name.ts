@@ -6,6 +6,7 @@ import { reservationEvents } from "../../events/core/reservation.ts";
 import type { EventStore } from "../../platform/event-store/event-store.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import type { Slice } from "./decider.ts";
+import { foldStream } from "./fold-stream.ts";
 import { handle } from "./handle.ts";
 import { reservation } from "./reservation.ts";
 
@@ -80,18 +81,16 @@ export async function releaseName(
  */
 export async function releaseOldNames<State, Command, Schemas extends EventSchemas>(
   deps: Deps,
-  { events, stream, decider }: Slice<State, Command, Schemas>,
+  slice: Slice<State, Command, Schemas>,
   { id, metadata }: Readonly<{ id: string; metadata: EventMetadata }>,
   heldBy: (state: State) => string | undefined,
 ): Promise<void> {
   const names = new Set<string>();
-  let state = decider.initialState;
-  for await (const recorded of deps.store.readStream(stream(id))) {
-    state = decider.evolve(state, decode(events, recorded));
+  const onEvent = (_: unknown, state: State): void => {
     const name = heldBy(state);
     if (name !== undefined) names.add(name);
-  }
-  const held = heldBy(state);
+  };
+  const held = heldBy(await foldStream(deps.store, slice, slice.stream(id), { onEvent }));
   for (const name of names) if (name !== held) await releaseName(deps, name, id, metadata);
 }
 

@@ -1,5 +1,5 @@
 import { decode } from "../../events/core/decode.ts";
-import type { EventMetadata, EventSchemas } from "../../events/core/event.ts";
+import type { EventMetadata, EventSchemas, Recorded } from "../../events/core/event.ts";
 import {
   type HeldType,
   type HoldingEvent,
@@ -9,6 +9,7 @@ import {
 import type { OwnerType } from "../../events/project/project.ts";
 import type { EventStore } from "../../platform/event-store/event-store.ts";
 import type { Slice } from "../core/decider.ts";
+import { foldStream } from "../core/fold-stream.ts";
 import { currentState, handle, type Known } from "../core/handle.ts";
 import { stepOf } from "../core/step.ts";
 import { company } from "../team/company.ts";
@@ -125,16 +126,15 @@ async function isHeld(
 /** What it is now, and whether the command that was to bring it in did. */
 async function history<State, Command, Schemas extends EventSchemas>(
   store: EventStore,
-  { events, stream, decider }: Slice<State, Command, Schemas>,
+  slice: Slice<State, Command, Schemas>,
   id: string,
   commandId: string,
 ): Promise<Readonly<{ state: State; came: boolean }>> {
-  let state = decider.initialState;
   let came = false;
-  for await (const recorded of store.readStream(stream(id))) {
-    state = decider.evolve(state, decode(events, recorded));
-    came ||= recorded.metadata.commandId === commandId;
-  }
+  const onEvent = ({ metadata }: Recorded): void => {
+    came ||= metadata.commandId === commandId;
+  };
+  const state = await foldStream(store, slice, slice.stream(id), { onEvent });
   return { state, came };
 }
 

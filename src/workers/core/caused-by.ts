@@ -1,6 +1,6 @@
 import type { Slice } from "../../commands/core/decider.ts";
+import { foldStream } from "../../commands/core/fold-stream.ts";
 import type { Known } from "../../commands/core/handle.ts";
-import { decode } from "../../events/core/decode.ts";
 import type { EventMetadata, EventSchemas, Recorded } from "../../events/core/event.ts";
 import { bySystem } from "../../events/core/system.ts";
 import type { EventStore } from "../../platform/event-store/event-store.ts";
@@ -14,15 +14,14 @@ export type Loaded<State> = Known<State> &
 
 export async function load<State, Command, Schemas extends EventSchemas>(
   store: EventStore,
-  { events, stream, decider }: Slice<State, Command, Schemas>,
+  slice: Slice<State, Command, Schemas>,
   id: string,
 ): Promise<Loaded<State>> {
-  let state = decider.initialState;
   let last: Recorded | undefined;
-  for await (const recorded of store.readStream(stream(id))) {
-    state = decider.evolve(state, decode(events, recorded));
+  const onEvent = (recorded: Recorded): void => {
     last = recorded;
-  }
+  };
+  const state = await foldStream(store, slice, slice.stream(id), { onEvent });
   return { state, last, revision: last?.revision ?? "none", position: last?.position };
 }
 

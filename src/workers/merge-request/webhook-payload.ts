@@ -1,3 +1,4 @@
+import { foldStream } from "../../commands/core/fold-stream.ts";
 import { assignLocalId } from "../../commands/core/local-id.ts";
 import { mergeRequest } from "../../commands/merge-request/merge-request.ts";
 import type { ExistingMergeRequest } from "../../commands/merge-request/merge-request-state.ts";
@@ -70,11 +71,10 @@ async function stateAt(
   { store }: WorkerDeps,
 ): Promise<StateThen | undefined> {
   let state = mergeRequest.decider.initialState;
-  let last = state;
-  for await (const recorded of store.readStream(stream)) {
-    last = mergeRequest.decider.evolve(last, decode(mergeRequestEvents, recorded));
-    if (isUpTo(recorded)) state = last;
-  }
+  const onEvent = (recorded: Recorded, then: typeof state): void => {
+    if (isUpTo(recorded)) state = then;
+  };
+  const last = await foldStream(store, mergeRequest, stream, { onEvent });
   if (state.status === "absent" || last.status === "absent") return undefined;
   const { targetBranch } = state;
   const merge = last.status === "MERGED" ? [...last.begun.values()].at(-1) : undefined;
