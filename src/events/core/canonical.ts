@@ -1,3 +1,5 @@
+import { LRUCache } from "lru-cache";
+
 import type { Recorded } from "./event.ts";
 import { sha256 } from "./sha256.ts";
 
@@ -31,11 +33,11 @@ type Member = readonly [name: string, start: string];
 
 type Order = Readonly<{ names: readonly string[]; members: readonly Member[] }>;
 
-const orders = new Map<string, Order>();
-/** The last one that begins with a name, as most objects that begin with it are alike. */
-const recent = new Map<string, Order>();
 /** Events have some hundreds of different sets of names; those within texts of users may be any. */
 const ordersMax = 2_000;
+const orders = new LRUCache<string, Order>({ max: ordersMax });
+/** The last one that begins with a name, as most objects that begin with it are alike. */
+const recent = new LRUCache<string, Order>({ max: ordersMax });
 const orderNamesMax = 40;
 /** Characters of all names: users choose those of some objects, of any length. */
 const orderLengthMax = 2_000;
@@ -51,10 +53,6 @@ function sortedMembers(members: Readonly<Record<string, unknown>>): readonly Mem
   if (joined.length > orderLengthMax) return ordered(names);
   const known = orders.get(joined);
   const order = isOf(known, names) ? known : { names, members: ordered(names) };
-  if (orders.size >= ordersMax) {
-    orders.clear();
-    recent.clear();
-  }
   orders.set(joined, order);
   recent.set(first, order);
   return order.members;

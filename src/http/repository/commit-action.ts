@@ -1,3 +1,4 @@
+import { LRUCache } from "lru-cache";
 import { z } from "zod";
 
 import { breather } from "../../platform/breather.ts";
@@ -156,7 +157,9 @@ class Files {
   readonly changes = new Map<string, FileChange>();
   readonly #repository: Repository;
   readonly #commitId: string | null;
-  readonly #directories = new Map<string, Promise<Directory | undefined>>();
+  readonly #directories = new LRUCache<string, Promise<Directory | undefined>>({
+    max: directoriesKept,
+  });
   /** How many changes that make a file are below each directory. */
   readonly #filesBelow = new Map<string, number>();
 
@@ -227,7 +230,6 @@ class Files {
   #directory(treeId: string): Promise<Directory | undefined> {
     const known = this.#directories.get(treeId);
     if (known !== undefined) return known;
-    if (this.#directories.size >= directoriesKept) this.#directories.clear();
     const entries = this.#repository.objects.tree(treeId);
     const directory = entries.then((all) => all && new Map(all.map((each) => [each.name, each])));
     this.#directories.set(treeId, directory);

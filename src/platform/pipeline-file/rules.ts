@@ -1,3 +1,4 @@
+import { LRUCache } from "lru-cache";
 import { z } from "zod";
 
 import { expander, expandText, type Variables } from "./expand.ts";
@@ -7,14 +8,12 @@ import { AllowFailure, Needs } from "./job-config.ts";
 import { patternLengthMax as globLengthMax, globMatcher } from "./pattern.ts";
 
 /** Conditions of a file are parsed once each, however many jobs carry them. */
-const parsed = new Map<string, Expression | string>();
-const parsedMax = 5_000;
+const parsed = new LRUCache<string, Expression | string>({ max: 5_000 });
 
 /** The parsed condition, or what is wrong with it. */
 function conditionOf(source: string): Expression | string {
   const known = parsed.get(source);
   if (known !== undefined) return known;
-  if (parsed.size >= parsedMax) parsed.clear();
   let condition: Expression | string;
   try {
     condition = parseExpression(source);

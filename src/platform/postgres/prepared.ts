@@ -1,3 +1,4 @@
+import { LRUCache } from "lru-cache";
 import type pg from "pg";
 
 import { sqlState } from "../postgres-error.ts";
@@ -27,7 +28,7 @@ class OutdatedStatement extends Error {
 /** Names for the statements that the connections of one pool prepare. */
 export class StatementNames {
   readonly #names = new Map<string, string>();
-  readonly #counts = new Map<string, number>();
+  readonly #counts = new LRUCache<string, number>({ max: countedMax });
   /** Their columns changed while this process ran. */
   readonly #unprepared = new Set<string>();
 
@@ -43,7 +44,6 @@ export class StatementNames {
     if (isFull || text.length > textMax || !isPreparable(text)) return undefined;
     const count = (this.#counts.get(text) ?? 0) + 1;
     if (count < seenMin) {
-      if (this.#counts.size >= countedMax) this.#counts.clear();
       this.#counts.set(text, count);
       return undefined;
     }
