@@ -2,13 +2,26 @@ import { randomUUID } from "node:crypto";
 import { expect } from "chai";
 import { handle } from "../../src/commands/core/handle.ts";
 import { type JobCommand, job } from "../../src/commands/pipeline/job.ts";
+import type { Recorded } from "../../src/events/core/event.ts";
 import { deterministicId } from "../../src/platform/deterministic-id.ts";
 import { findJobById, findJobSpec } from "../../src/projections/pipeline/query.ts";
 import type { JobRow } from "../../src/projections/pipeline/table.ts";
 import { claimNextJob } from "../../src/workers/pipeline/claim.ts";
+import { pipelineCreateWorker, pipelinePush } from "../../src/workers/pipeline/push.ts";
 import type { TestApp, TestProject, TestUser } from "./app.ts";
 import { eventually } from "./eventually.ts";
 import { metadataFor } from "./history.ts";
+
+/** Creates the pipelines of pushes, given by their events, where no workers run. */
+export async function createPipelines(app: TestApp, pushes: readonly Recorded[]): Promise<void> {
+  const deps = { ...app.deps, outbound: undefined as never, proxy: undefined as never } as never;
+  for (const event of pushes) {
+    for (const { data } of await pipelinePush.react(event, deps)) {
+      await pipelineCreateWorker.runJob(data, deps, new AbortController().signal);
+    }
+  }
+  await app.deps.visible(await app.deps.store.head());
+}
 
 export type View = Readonly<Record<string, unknown>>;
 

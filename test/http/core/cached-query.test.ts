@@ -5,7 +5,7 @@ import { cachedQuery, cachedQueryFor } from "../../../src/http/core/cached-query
 import type { OnChange } from "../../../src/projections/core/visible.ts";
 import { eventually } from "../../support/eventually.ts";
 
-describe("what is remembered", () => {
+describe("a cached query", () => {
   const counting = (answer: (key: string) => string | undefined = (key) => key) => {
     const loaded: string[] = [];
     const load = async (key: string) => {
@@ -15,7 +15,7 @@ describe("what is remembered", () => {
     return { loaded, load };
   };
 
-  it("is loaded once, also for concurrent reads", async () => {
+  it("runs once, also for concurrent reads", async () => {
     const { loaded, load } = counting();
     const memory = cachedQuery(load);
     expect(await Promise.all([memory.get("a"), memory.get("a")])).to.deep.equal(["a", "a"]);
@@ -23,7 +23,7 @@ describe("what is remembered", () => {
     expect(loaded).to.deep.equal(["a"]);
   });
 
-  it("is not that something is missing", async () => {
+  it("runs again after it found nothing", async () => {
     const { loaded, load } = counting(() => undefined);
     const memory = cachedQuery(load);
     await memory.get("a");
@@ -31,7 +31,7 @@ describe("what is remembered", () => {
     expect(loaded).to.have.length(2);
   });
 
-  it("is nothing that is not to be kept", async () => {
+  it("runs again for a value that is not to be kept", async () => {
     const { loaded, load } = counting();
     const memory = cachedQuery(load, { keeps: (value) => value !== "a" });
     await memory.get("a");
@@ -41,7 +41,7 @@ describe("what is remembered", () => {
     expect(loaded).to.deep.equal(["a", "a", "b"]);
   });
 
-  it("is forgotten by what it is, or all of it", async () => {
+  it("forgets one key or all", async () => {
     const { loaded, load } = counting();
     const memory = cachedQuery(load);
     const all = () => Promise.all([memory.get("a"), memory.get("b")]);
@@ -54,7 +54,7 @@ describe("what is remembered", () => {
     expect(loaded).to.have.length(5);
   });
 
-  it("is never what was read before a change", async () => {
+  it("never answers what was read before a change", async () => {
     let current = "old";
     const gates: (() => void)[] = [];
     const memory = cachedQuery(async () => {
@@ -74,7 +74,7 @@ describe("what is remembered", () => {
     expect(await memory.get("a")).to.equal("new");
   });
 
-  it("lasts for its time, and takes bounded room", async () => {
+  it("keeps values for a limited time, and a limited number of them", async () => {
     const { loaded, load } = counting();
     const small = cachedQuery(load, { lifeMs: 60_000, entriesMax: 2 });
     for (const key of ["a", "b", "c", "c"]) await small.get(key);
@@ -86,7 +86,7 @@ describe("what is remembered", () => {
     }, 30_000);
   });
 
-  it("is not an error", async () => {
+  it("does not keep errors", async () => {
     let fails = true;
     const memory = cachedQuery(async () => {
       if (fails) throw new Error("down");
@@ -97,7 +97,7 @@ describe("what is remembered", () => {
     expect(await memory.get("a")).to.equal("up");
   });
 
-  it("is kept once for each source of changes, and dropped by the changes of that one", async () => {
+  it("is kept once for each source of changes, and forgets on the changes of that one", async () => {
     const loads: string[] = [];
     const cacheOf = cachedQueryFor<string>(
       async (key, { db }) => {

@@ -1,15 +1,14 @@
 import { expect } from "chai";
 
 import type { Recorded } from "../../../src/events/core/event.ts";
-import { pipelineCreateWorker, pipelinePush } from "../../../src/workers/pipeline/push.ts";
+import { pipelinePush } from "../../../src/workers/pipeline/push.ts";
 import { startTestApp } from "../../support/app.ts";
-import { pipelinesOf } from "../../support/pipeline-app.ts";
+import { createPipelines, pipelinesOf } from "../../support/pipeline-app.ts";
 
-// Without workers: what they do with the events of pushes, and in which order, is done here.
+// Without workers: the tests choose the order in which pipelines are created.
 const app = await startTestApp();
 const anna = await app.givenUser("anna");
-const { store, visible } = app.deps;
-const deps = { ...app.deps, outbound: undefined as never, proxy: undefined as never } as never;
+const { store } = app.deps;
 
 let projects = 0;
 async function givenPushes(
@@ -31,16 +30,6 @@ async function givenPushes(
   return { ci, events };
 }
 
-async function work(events: readonly (Recorded | undefined)[]): Promise<void> {
-  for (const event of events) {
-    if (event === undefined) throw new Error("no such push");
-    for (const { data } of await pipelinePush.react(event, deps)) {
-      await pipelineCreateWorker.runJob(data, deps, new AbortController().signal);
-    }
-  }
-  await visible(await store.head());
-}
-
 /** Status of the pipeline of each push, in the order of pushes. */
 async function statusesOf({ ci, events }: Awaited<ReturnType<typeof givenPushes>>) {
   const found = await ci.pipelines();
@@ -53,20 +42,20 @@ async function statusesOf({ ci, events }: Awaited<ReturnType<typeof givenPushes>
 describe("pipelines of pushes to one branch", () => {
   it("are canceled by that of a later push", async () => {
     const pushes = await givenPushes(3);
-    await work(pushes.events);
+    await createPipelines(app, pushes.events);
     expect(await statusesOf(pushes)).to.deep.equal(["CANCELED", "CANCELED", "PENDING"]);
   });
 
   it("are canceled also where that of the last push was created first", async () => {
     const pushes = await givenPushes(3);
     const [first, second, last] = pushes.events;
-    await work([last, second, first]);
+    await createPipelines(app, [last, second, first] as Recorded[]);
     expect(await statusesOf(pushes)).to.deep.equal(["CANCELED", "CANCELED", "PENDING"]);
   });
 
   it("go on where the last push started none", async () => {
     const pushes = await givenPushes(3, { message: "Change [skip ci]" });
-    await work(pushes.events);
+    await createPipelines(app, pushes.events);
     expect(await statusesOf(pushes)).to.deep.equal(["CANCELED", "PENDING", undefined]);
   });
 
@@ -74,7 +63,7 @@ describe("pipelines of pushes to one branch", () => {
     const file = "interruptible: true}\nworkflow: {auto_cancel: {on_new_commit: none}";
     const pushes = await givenPushes(2, { job: file });
     const [first, last] = pushes.events;
-    await work([last, first]);
+    await createPipelines(app, [last, first] as Recorded[]);
     expect(await statusesOf(pushes)).to.deep.equal(["PENDING", "PENDING"]);
   });
 });

@@ -1,18 +1,17 @@
 import { expect } from "chai";
 
 import type { Recorded } from "../../../src/events/core/event.ts";
-import { pipelineCreateWorker, pipelinePush } from "../../../src/workers/pipeline/push.ts";
+import { pipelinePush } from "../../../src/workers/pipeline/push.ts";
 import { startTestApp } from "../../support/app.ts";
 import { git, temporaryDirectory } from "../../support/git.ts";
-import { pipelinesOf } from "../../support/pipeline-app.ts";
+import { createPipelines, pipelinesOf } from "../../support/pipeline-app.ts";
 
-// Without workers: what they do with the events of a push is said here.
+// Without workers: the tests do their work themselves.
 const app = await startTestApp();
 const anna = await app.givenUser("anna");
 const search = await app.givenProject(anna, "search");
 const at = pipelinesOf(app, anna, search);
 const { store } = app.deps;
-const deps = { ...app.deps, outbound: undefined as never, proxy: undefined as never } as never;
 
 /** Pushes so many new branches in one go, and does what the workers do next. */
 async function pushed(prefix: string, count: number): Promise<readonly Recorded[]> {
@@ -27,17 +26,8 @@ async function pushed(prefix: string, count: number): Promise<readonly Recorded[
   for await (const event of store.readAll(head === undefined ? {} : { after: head })) {
     if (pipelinePush.types.has(event.type)) events.push(event);
   }
-  await work(events);
+  await createPipelines(app, events);
   return events;
-}
-
-async function work(events: readonly Recorded[]): Promise<void> {
-  for (const event of events) {
-    for (const { data } of await pipelinePush.react(event, deps)) {
-      await pipelineCreateWorker.runJob(data, deps, new AbortController().signal);
-    }
-  }
-  await app.deps.visible(await store.head());
 }
 
 describe("a push of many branches", () => {
@@ -89,7 +79,7 @@ describe("a fork", () => {
       if (pipelinePush.types.has(event.type)) events.push(event);
     }
     expect(events).not.to.be.empty;
-    await work(events);
+    await createPipelines(app, events);
     const pipelines = await app.get("/project/anna/a-fork/cicd/pipeline", { token: anna.token });
     expect((pipelines.body["page"] as { totalElements: number }).totalElements).to.equal(0);
   });
