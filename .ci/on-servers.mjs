@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 
 const folders = process.argv.slice(2);
-const servers = ["database", "redis"].map((name) => path.resolve(`test/support/${name}.ts`));
+const servers = ["database", "redis"].map((name) => path.resolve(`test/support/store/${name}.ts`));
 const imports = new Map();
 
 /** @param {string} file */

@@ -2,7 +2,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 
-import { commit, git, workingCopy } from "../test/support/git.ts";
+import { commit, git, workingCopy } from "../test/support/git/git.ts";
 import { addPipelineFile, agentOf, type BenchAgent, startPipeline } from "./agents.ts";
 import { figure, median, timed } from "./figure.ts";
 import { type BenchService, withService } from "./service.ts";

@@ -6,8 +6,8 @@ import pg from "pg";
 import { startPostgres } from "../src/embedded/postgres/server.ts";
 import type { ExpectedRevision } from "../src/platform/event-store/event-store.ts";
 import { openEventStore } from "../src/platform/event-store/eventstoredb.ts";
-import { spawnEventStore } from "../test/support/event-store-child.ts";
-import { newEvent, newStream } from "../test/support/test-event.ts";
+import { spawnEventStore } from "../test/support/process/event-store-child.ts";
+import { newEvent, newStream } from "../test/support/store/test-event.ts";
 
 /**
  * Appends a second through the official client to the embedded event store in a process of its own,

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 
-import { metadataFor } from "../test/support/history.ts";
+import { metadataFor } from "../test/support/app/history.ts";
 import { figure, median, timed } from "./figure.ts";
 import { withStoresOf } from "./inside.ts";
 import { type BenchService, withService } from "./service.ts";

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 
 import type { AnyEvent } from "../src/events/core/event.ts";
-import { metadataFor } from "../test/support/history.ts";
+import { metadataFor } from "../test/support/app/history.ts";
 import { figure, median, quantile, timed } from "./figure.ts";
 import { withStoresOf } from "./inside.ts";
 import { withService } from "./service.ts";

@@ -4,7 +4,7 @@ import { rm } from "node:fs/promises";
 import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 
-import { clientEnvironment, git } from "../test/support/git.ts";
+import { clientEnvironment, git } from "../test/support/git/git.ts";
 import { figure, quantile, timed } from "./figure.ts";
 import { withService } from "./service.ts";
 

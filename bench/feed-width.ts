@@ -14,7 +14,7 @@ import { allProjections } from "../src/projections/all.ts";
 import { feeder } from "../src/projections/core/feed-together.ts";
 import { inSchema, install } from "../src/projections/core/install.ts";
 import { feedOf, type Projection } from "../src/projections/core/projection.ts";
-import { metadataFor } from "../test/support/history.ts";
+import { metadataFor } from "../test/support/app/history.ts";
 import { figure, median } from "./figure.ts";
 
 /**

@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { readdir, readFile } from "node:fs/promises";
 
-import { commit, git, tryGit, workingCopy } from "../test/support/git.ts";
+import { commit, git, tryGit, workingCopy } from "../test/support/git/git.ts";
 import { figure, median, quantile, timed } from "./figure.ts";
 import { rate } from "./load.ts";
 import { peakMebibytes } from "./peak.ts";

@@ -5,7 +5,7 @@ import { configOfRunning } from "../src/embedded/service-file.ts";
 import type { EventStore } from "../src/platform/event-store/event-store.ts";
 import { openEventStore } from "../src/platform/event-store/eventstoredb.ts";
 import { openPostgres } from "../src/platform/postgres.ts";
-import type { Service } from "../test/support/service.ts";
+import type { Service } from "../test/support/app/service.ts";
 
 /** The stores of a running service, to fill with more than requests would bring in time. */
 export async function withStoresOf(

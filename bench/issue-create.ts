@@ -10,9 +10,9 @@ import { localIdStream } from "../src/events/core/local-id.ts";
 import { IssueId } from "../src/events/issue/issue.ts";
 import { type EventStore, RevisionConflict } from "../src/platform/event-store/event-store.ts";
 import { openEventStore } from "../src/platform/event-store/eventstoredb.ts";
-import { spawnEventStore } from "../test/support/event-store-child.ts";
-import { metadataFor } from "../test/support/history.ts";
-import { newStream } from "../test/support/test-event.ts";
+import { metadataFor } from "../test/support/app/history.ts";
+import { spawnEventStore } from "../test/support/process/event-store-child.ts";
+import { newStream } from "../test/support/store/test-event.ts";
 import { figure, median } from "./figure.ts";
 
 /**

@@ -23,8 +23,8 @@ import { project } from "../src/projections/core/projection.ts";
 import { issueProjection } from "../src/projections/issue/issue.ts";
 import { issueCommentProjection } from "../src/projections/issue/issue-comment.ts";
 import { mergeRequestProjection } from "../src/projections/merge-request/merge-request.ts";
-import { spawnEventStore } from "../test/support/event-store-child.ts";
-import { metadataFor } from "../test/support/history.ts";
+import { metadataFor } from "../test/support/app/history.ts";
+import { spawnEventStore } from "../test/support/process/event-store-child.ts";
 
 /** What one project has. */
 const issuesPerProject = 100;

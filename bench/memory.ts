@@ -6,7 +6,7 @@ import path from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 
-import { git } from "../test/support/git.ts";
+import { git } from "../test/support/git/git.ts";
 import { must } from "./must.ts";
 import { resetPeak, watchMemory } from "./peak.ts";
 import { type BenchService, withService } from "./service.ts";

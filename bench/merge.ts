@@ -1,6 +1,6 @@
 import path from "node:path";
 
-import { commit, git, workingCopy } from "../test/support/git.ts";
+import { commit, git, workingCopy } from "../test/support/git/git.ts";
 import { figure, median, timed } from "./figure.ts";
 import { withService } from "./service.ts";
 

@@ -1,4 +1,4 @@
-import { tryGit } from "../test/support/git.ts";
+import { tryGit } from "../test/support/git/git.ts";
 
 /** Runs git, with more in its environment. @throws Error with what it said when it fails */
 export async function must(

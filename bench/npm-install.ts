@@ -6,7 +6,7 @@ import type { AddressInfo } from "node:net";
 import path from "node:path";
 import { promisify } from "node:util";
 
-import { tgz } from "../test/support/archive.ts";
+import { tgz } from "../test/support/git/archive.ts";
 import { figure, median, timed } from "./figure.ts";
 import { benchRepository } from "./repository.ts";
 import { type BenchService, withService } from "./service.ts";

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
 
-import { type ArchiveFile, tgz } from "../test/support/archive.ts";
+import { type ArchiveFile, tgz } from "../test/support/git/archive.ts";
 
 /** How a version of a package is uploaded to a repository, and where the index is that shows it. */
 export type BenchType = Readonly<{

@@ -1,4 +1,4 @@
-import { browser } from "../test/support/browser.ts";
+import { browser } from "../test/support/client/browser.ts";
 import { figure, median, quantile, timed } from "./figure.ts";
 import { type BenchService, withService } from "./service.ts";
 

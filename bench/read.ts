@@ -1,4 +1,4 @@
-import { commit, git, workingCopy } from "../test/support/git.ts";
+import { commit, git, workingCopy } from "../test/support/git/git.ts";
 import { rate } from "./load.ts";
 import { withService } from "./service.ts";
 

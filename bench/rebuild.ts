@@ -14,8 +14,8 @@ import { migrate } from "../src/platform/migrate.ts";
 import { openPostgres } from "../src/platform/postgres.ts";
 import { allProjections } from "../src/projections/all.ts";
 import { rebuild } from "../src/projections/core/rebuild.ts";
-import { spawnEventStore } from "../test/support/event-store-child.ts";
-import { metadataFor } from "../test/support/history.ts";
+import { metadataFor } from "../test/support/app/history.ts";
+import { spawnEventStore } from "../test/support/process/event-store-child.ts";
 import { median, timed } from "./figure.ts";
 
 /**

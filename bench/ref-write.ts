@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import path from "node:path";
 
-import { commit, git, workingCopy } from "../test/support/git.ts";
+import { commit, git, workingCopy } from "../test/support/git/git.ts";
 import { figure, median, timed } from "./figure.ts";
 import { putRefs } from "./refs.ts";
 import { withService } from "./service.ts";

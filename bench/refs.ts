@@ -1,8 +1,7 @@
 import { readdir } from "node:fs/promises";
 import path from "node:path";
-
-import { git } from "../test/support/git.ts";
-import { runProgram } from "../test/support/service.ts";
+import { runProgram } from "../test/support/app/service.ts";
+import { git } from "../test/support/git/git.ts";
 import type { BenchService } from "./service.ts";
 
 type Bench = Pick<BenchService, "service" | "authorization">;

@@ -1,10 +1,9 @@
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-
-import { freePort } from "../test/support/free-port.ts";
-import { type Service, startService } from "../test/support/service.ts";
-import { newKey, sshOptions } from "../test/support/ssh.ts";
+import { type Service, startService } from "../test/support/app/service.ts";
+import { newKey, sshOptions } from "../test/support/client/ssh.ts";
+import { freePort } from "../test/support/process/free-port.ts";
 
 const alias = "bench";
 const email = "bench@example.org";

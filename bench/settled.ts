@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
 
-import type { Service } from "../test/support/service.ts";
+import type { Service } from "../test/support/app/service.ts";
 
 const lookMs = 500;
 const quietLooks = 4;

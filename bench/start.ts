@@ -4,10 +4,9 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-
-import { freePort } from "../test/support/free-port.ts";
-import { processes } from "../test/support/process.ts";
-import { type Service, startService } from "../test/support/service.ts";
+import { type Service, startService } from "../test/support/app/service.ts";
+import { freePort } from "../test/support/process/free-port.ts";
+import { processes } from "../test/support/process/process.ts";
 
 /**
  * From `ledgerforge start` to being ready (all read models included), the first time and later, with

@@ -6,8 +6,8 @@ import path from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 
-import { eventually } from "../test/support/eventually.ts";
-import { git } from "../test/support/git.ts";
+import { eventually } from "../test/support/app/eventually.ts";
+import { git } from "../test/support/git/git.ts";
 import { figure, median, timed } from "./figure.ts";
 import { must } from "./must.ts";
 import { type BenchService, withService } from "./service.ts";

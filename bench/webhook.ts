@@ -19,8 +19,8 @@ import { openGit } from "../src/platform/git/repositories.ts";
 import { openQueues } from "../src/platform/queue/queue.ts";
 import { startProjections } from "../src/projections/role.ts";
 import { startWorkers } from "../src/workers/role.ts";
-import { spawnEventStore } from "../test/support/event-store-child.ts";
-import { metadataFor } from "../test/support/history.ts";
+import { metadataFor } from "../test/support/app/history.ts";
+import { spawnEventStore } from "../test/support/process/event-store-child.ts";
 
 /**
  * Delivers what was scheduled to webhooks of one receiver: reactor, line, job, signed request, the

@@ -1,6 +1,6 @@
 import { expect } from "chai";
 
-import { loadedPackages } from "./support/loaded-packages.ts";
+import { loadedPackages } from "./support/app/loaded-packages.ts";
 
 /** Loading modules is most of a start: what few instances use is loaded at its first use. */
 const always = [

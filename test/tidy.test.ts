@@ -4,8 +4,8 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect } from "chai";
 
-import { importCircles } from "./support/import-circles.ts";
-import { dialectInDocument, dialectInNames, dialectInSource } from "./support/plain-words.ts";
+import { importCircles } from "./support/tidy/import-circles.ts";
+import { dialectInDocument, dialectInNames, dialectInSource } from "./support/tidy/plain-words.ts";
 
 /** Which layers a layer imports, besides itself. */
 const layers: Readonly<Record<string, readonly string[]>> = {
@@ -132,7 +132,7 @@ const waitsByHand: Readonly<Record<string, string>> = {
 };
 
 /** Skips tests that need a program which is not installed. */
-const skipper = path.join("test", "support", "program.ts");
+const skipper = path.join("test", "support", "process", "program.ts");
 
 const linesMax = 400;
 const folderFilesMax = 40;
@@ -143,9 +143,11 @@ const tests = await filesIn("test", ".ts");
 const benchmarks = await filesIn("bench", ".ts");
 const documents = ["README.md", "CHANGELOG.md", ...(await filesIn("docs", ".md"))];
 /** They name what they refuse. */
-const refusing = ["tidy.test.ts", "support/plain-words.ts", "support/plain-words.test.ts"].map(
-  (file) => path.join("test", file),
-);
+const refusing = [
+  "tidy.test.ts",
+  "support/tidy/plain-words.ts",
+  "support/tidy/plain-words.test.ts",
+].map((file) => path.join("test", file));
 
 describe("tidy", () => {
   for (const file of [...sources, ...tests]) {
@@ -171,9 +173,9 @@ describe("tidy", () => {
     });
   }
 
-  it("keeps at most 40 files in a folder of src", () => {
+  it("keeps at most 40 files in a folder", () => {
     const files = new Map<string, number>();
-    for (const file of sources) {
+    for (const file of [...sources, ...tests]) {
       const folder = path.dirname(file);
       files.set(folder, (files.get(folder) ?? 0) + 1);
     }

@@ -1,14 +1,13 @@
 import { readdir, realpath, stat } from "node:fs/promises";
 import path from "node:path";
 import { expect } from "chai";
-
-import { startTestApp } from "../support/app.ts";
-import { eventually as within } from "../support/eventually.ts";
-import { temporaryDirectory } from "../support/git.ts";
-import { hasSandbox, needsSandbox, startOwnAgent } from "../support/own-agent.ts";
-import { pipelinesOf, type View } from "../support/pipeline-app.ts";
-import { needsProgram } from "../support/program.ts";
-import { runProgram } from "../support/service.ts";
+import { hasSandbox, needsSandbox, startOwnAgent } from "../support/agent/own-agent.ts";
+import { pipelinesOf, type View } from "../support/agent/pipeline-app.ts";
+import { startTestApp } from "../support/app/app.ts";
+import { eventually as within } from "../support/app/eventually.ts";
+import { runProgram } from "../support/app/service.ts";
+import { temporaryDirectory } from "../support/git/git.ts";
+import { needsProgram } from "../support/process/program.ts";
 
 needsProgram("bash");
 const app = await startTestApp({ workers: true });

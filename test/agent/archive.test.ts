@@ -20,10 +20,10 @@ import yazl from "yazl";
 import { unpackZip, writeZip } from "../../src/agent/archive.ts";
 import { below, findFiles } from "../../src/agent/file-tree.ts";
 import { ZipWriter } from "../../src/agent/zip-writer.ts";
-import { zip } from "../support/archive.ts";
 import { compiled } from "../support/compiled.ts";
-import { temporaryDirectory } from "../support/git.ts";
-import { isInstalled } from "../support/program.ts";
+import { zip } from "../support/git/archive.ts";
+import { temporaryDirectory } from "../support/git/git.ts";
+import { isInstalled } from "../support/process/program.ts";
 
 type Entry = Readonly<{
   name: string;

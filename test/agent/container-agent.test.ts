@@ -1,16 +1,15 @@
 import { readdir } from "node:fs/promises";
 import path from "node:path";
 import { expect } from "chai";
-
-import { startTestApp } from "../support/app.ts";
-import { basicAuth } from "../support/basic-auth.ts";
-import { testEngine } from "../support/container-engine.ts";
-import { eventually } from "../support/eventually.ts";
-import { commit, git, temporaryDirectory, workingCopy } from "../support/git.ts";
-import { hasSandbox, needsSandbox, startOwnAgent } from "../support/own-agent.ts";
-import { pipelinesOf, type View } from "../support/pipeline-app.ts";
-import { needsProgram } from "../support/program.ts";
-import { repositoriesAt } from "../support/registry.ts";
+import { testEngine } from "../support/agent/container-engine.ts";
+import { hasSandbox, needsSandbox, startOwnAgent } from "../support/agent/own-agent.ts";
+import { pipelinesOf, type View } from "../support/agent/pipeline-app.ts";
+import { startTestApp } from "../support/app/app.ts";
+import { basicAuth } from "../support/app/basic-auth.ts";
+import { eventually } from "../support/app/eventually.ts";
+import { repositoriesAt } from "../support/client/registry.ts";
+import { commit, git, temporaryDirectory, workingCopy } from "../support/git/git.ts";
+import { needsProgram } from "../support/process/program.ts";
 
 const engine = await testEngine();
 const app = await startTestApp({ workers: true });

@@ -6,9 +6,9 @@ import { expect } from "chai";
 import { containers } from "../../src/agent/container.ts";
 import { openEngine } from "../../src/agent/container-engine.ts";
 import { openExecutor } from "../../src/agent/executor.ts";
-import { givenJobs } from "../support/carried-job.ts";
-import { type ImageName, testEngine } from "../support/container-engine.ts";
-import { eventually } from "../support/eventually.ts";
+import { type ImageName, testEngine } from "../support/agent/container-engine.ts";
+import { givenJobs } from "../support/app/carried-job.ts";
+import { eventually } from "../support/app/eventually.ts";
 
 const engine = await testEngine();
 const success = { state: "success" } as const;

@@ -3,7 +3,7 @@ import path from "node:path";
 import { expect } from "chai";
 
 import { coversOf } from "../../src/agent/executor.ts";
-import { temporaryDirectory } from "../support/git.ts";
+import { temporaryDirectory } from "../support/git/git.ts";
 
 describe("what a sandbox hides", () => {
   it("is covered below every directory that shows it, by whatever name", async () => {

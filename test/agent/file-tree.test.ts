@@ -3,7 +3,7 @@ import path from "node:path";
 import { expect } from "chai";
 
 import { findFiles, makeParents } from "../../src/agent/file-tree.ts";
-import { temporaryDirectory } from "../support/git.ts";
+import { temporaryDirectory } from "../support/git/git.ts";
 
 let root: string;
 

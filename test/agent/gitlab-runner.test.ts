@@ -1,11 +1,11 @@
 import { expect } from "chai";
 
 import { logLine } from "../../src/platform/job-log/line.ts";
-import { startTestApp } from "../support/app.ts";
-import { eventually as within } from "../support/eventually.ts";
-import { startGitlabRunner } from "../support/gitlab-runner.ts";
-import { pipelinesOf, type View } from "../support/pipeline-app.ts";
-import { needsProgram } from "../support/program.ts";
+import { startGitlabRunner } from "../support/agent/gitlab-runner.ts";
+import { pipelinesOf, type View } from "../support/agent/pipeline-app.ts";
+import { startTestApp } from "../support/app/app.ts";
+import { eventually as within } from "../support/app/eventually.ts";
+import { needsProgram } from "../support/process/program.ts";
 
 needsProgram("gitlab-runner", "bash");
 const app = await startTestApp({ workers: true });

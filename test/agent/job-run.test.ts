@@ -7,11 +7,11 @@ import { expect } from "chai";
 import { openExecutor, shell } from "../../src/agent/executor.ts";
 import { Job } from "../../src/agent/job.ts";
 import { sourcesOf } from "../../src/agent/sources.ts";
-import { zip } from "../support/archive.ts";
-import { givenJobs } from "../support/carried-job.ts";
-import { commit, git, temporaryDirectory, workingCopy } from "../support/git.ts";
-import { needsSandbox } from "../support/own-agent.ts";
-import { needsProgram } from "../support/program.ts";
+import { needsSandbox } from "../support/agent/own-agent.ts";
+import { givenJobs } from "../support/app/carried-job.ts";
+import { zip } from "../support/git/archive.ts";
+import { commit, git, temporaryDirectory, workingCopy } from "../support/git/git.ts";
+import { needsProgram } from "../support/process/program.ts";
 
 const canceled = { state: "failed", reason: "job_canceled" };
 const sha = "a".repeat(40);

@@ -3,8 +3,8 @@ import path from "node:path";
 import { expect } from "chai";
 
 import { shell } from "../../src/agent/executor.ts";
-import { givenJobs } from "../support/carried-job.ts";
-import { needsProgram } from "../support/program.ts";
+import { givenJobs } from "../support/app/carried-job.ts";
+import { needsProgram } from "../support/process/program.ts";
 
 /** As for containers: git runs on the machine, all else of the job elsewhere. */
 const executor = { ...shell, name: "docker", isolated: true, git: undefined } as const;

@@ -3,8 +3,8 @@ import path from "node:path";
 import { expect } from "chai";
 
 import { type Command, runToEnd } from "../../src/agent/processes.ts";
-import { temporaryDirectory } from "../support/git.ts";
-import { needsProgram } from "../support/program.ts";
+import { temporaryDirectory } from "../support/git/git.ts";
+import { needsProgram } from "../support/process/program.ts";
 
 const run = (command: Omit<Command, "cwd" | "env" | "hasInfo">) =>
   runToEnd(

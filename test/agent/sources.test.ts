@@ -1,12 +1,11 @@
 import { expect } from "chai";
-
-import { startTestApp } from "../support/app.ts";
-import { basicAuth } from "../support/basic-auth.ts";
-import { eventually as within } from "../support/eventually.ts";
-import { commit, git, temporaryDirectory, workingCopy } from "../support/git.ts";
-import { startOwnAgent } from "../support/own-agent.ts";
-import { pipelinesOf } from "../support/pipeline-app.ts";
-import { needsProgram } from "../support/program.ts";
+import { startOwnAgent } from "../support/agent/own-agent.ts";
+import { pipelinesOf } from "../support/agent/pipeline-app.ts";
+import { startTestApp } from "../support/app/app.ts";
+import { basicAuth } from "../support/app/basic-auth.ts";
+import { eventually as within } from "../support/app/eventually.ts";
+import { commit, git, temporaryDirectory, workingCopy } from "../support/git/git.ts";
+import { needsProgram } from "../support/process/program.ts";
 
 needsProgram("bash");
 const app = await startTestApp({ workers: true });

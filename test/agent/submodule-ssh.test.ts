@@ -1,13 +1,12 @@
 import { expect } from "chai";
-
-import { startTestApp } from "../support/app.ts";
-import { basicAuth } from "../support/basic-auth.ts";
-import { eventually as within } from "../support/eventually.ts";
-import { commit, git, temporaryDirectory, workingCopy } from "../support/git.ts";
-import { startGitlabRunner } from "../support/gitlab-runner.ts";
-import { startOwnAgent } from "../support/own-agent.ts";
-import { pipelinesOf } from "../support/pipeline-app.ts";
-import { needsProgram } from "../support/program.ts";
+import { startGitlabRunner } from "../support/agent/gitlab-runner.ts";
+import { startOwnAgent } from "../support/agent/own-agent.ts";
+import { pipelinesOf } from "../support/agent/pipeline-app.ts";
+import { startTestApp } from "../support/app/app.ts";
+import { basicAuth } from "../support/app/basic-auth.ts";
+import { eventually as within } from "../support/app/eventually.ts";
+import { commit, git, temporaryDirectory, workingCopy } from "../support/git/git.ts";
+import { needsProgram } from "../support/process/program.ts";
 
 needsProgram("bash");
 /** There is no such machine: a connection to it fails. */

@@ -6,7 +6,7 @@ import { expect } from "chai";
 import { openClient } from "../../src/agent/client.ts";
 import type { LogFile } from "../../src/agent/log-file.ts";
 import { TraceUpload } from "../../src/agent/trace-upload.ts";
-import { eventually } from "../support/eventually.ts";
+import { eventually } from "../support/app/eventually.ts";
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => void;
 

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 
-import { type Answer, type Send, sender } from "../support/app.ts";
+import { type Answer, type Send, sender } from "../support/app/app.ts";
 import type { History } from "./history.ts";
 
 /** Statuses after which the same request is sent again. */

@@ -1,7 +1,7 @@
 import { expect } from "chai";
 
-import { startTestApp } from "../support/app.ts";
-import { runCli } from "../support/cli.ts";
+import { startTestApp } from "../support/app/app.ts";
+import { runCli } from "../support/process/cli.ts";
 
 const app = await startTestApp();
 const anna = await app.givenUser("anna");

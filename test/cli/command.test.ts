@@ -3,10 +3,10 @@ import { once } from "node:events";
 import { tmpdir } from "node:os";
 import { text } from "node:stream/consumers";
 import { expect } from "chai";
-import { testDatabase } from "../support/database.ts";
-import { testEventStore } from "../support/event-store.ts";
-import { append, sent } from "../support/parcel.ts";
-import { build, program } from "../support/service.ts";
+import { build, program } from "../support/app/service.ts";
+import { append, sent } from "../support/package/parcel.ts";
+import { testDatabase } from "../support/store/database.ts";
+import { testEventStore } from "../support/store/event-store.ts";
 
 const { url: databaseUrl, db } = await testDatabase();
 const { url: eventStoreUrl, store } = await testEventStore();

@@ -8,12 +8,12 @@ import { noteGone, openVault } from "../../src/platform/key/vault.ts";
 import { currentRun } from "../../src/platform/postgres-run.ts";
 import type { WorkerDeps } from "../../src/workers/core/deps.ts";
 import { saveReactorPositions } from "../../src/workers/core/reactor-checkpoint.ts";
-import { secretKey, startTestApp } from "../support/app.ts";
-import { basicAuth } from "../support/basic-auth.ts";
-import { runCli } from "../support/cli.ts";
-import { testDatabase } from "../support/database.ts";
-import { commit, git, temporaryDirectory, unpackObjects, workingCopy } from "../support/git.ts";
-import { givenDelivery, givenWebhook } from "../support/webhook-order.ts";
+import { secretKey, startTestApp } from "../support/app/app.ts";
+import { basicAuth } from "../support/app/basic-auth.ts";
+import { givenDelivery, givenWebhook } from "../support/client/webhook-order.ts";
+import { commit, git, temporaryDirectory, unpackObjects, workingCopy } from "../support/git/git.ts";
+import { runCli } from "../support/process/cli.ts";
+import { testDatabase } from "../support/store/database.ts";
 
 /** One instance that is damaged more and more, then mended, and checked in between. */
 const app = await startTestApp();

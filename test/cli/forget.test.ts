@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { expect } from "chai";
 
-import { startTestApp } from "../support/app.ts";
-import { basicAuth } from "../support/basic-auth.ts";
-import { runCli } from "../support/cli.ts";
+import { startTestApp } from "../support/app/app.ts";
+import { basicAuth } from "../support/app/basic-auth.ts";
+import { runCli } from "../support/process/cli.ts";
 
 const email = "somebody.private@example.org";
 const app = await startTestApp();

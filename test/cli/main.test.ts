@@ -2,9 +2,8 @@ import { existsSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import module from "node:module";
 import { expect } from "chai";
-
-import { skipWithout } from "../support/program.ts";
-import { runProgram } from "../support/service.ts";
+import { runProgram } from "../support/app/service.ts";
+import { skipWithout } from "../support/process/program.ts";
 
 describe("ledgerforge", () => {
   const run = async (args: readonly string[], environment: Record<string, string> = {}) => {

@@ -6,11 +6,11 @@ import path from "node:path";
 import { expect } from "chai";
 
 import { openVault } from "../../src/platform/key/vault.ts";
-import { type TestDatabase, testDatabase } from "../support/database.ts";
-import { testEventStore } from "../support/event-store.ts";
-import { eventually } from "../support/eventually.ts";
-import { freePort } from "../support/free-port.ts";
-import { type Program, runProgram } from "../support/service.ts";
+import { eventually } from "../support/app/eventually.ts";
+import { type Program, runProgram } from "../support/app/service.ts";
+import { freePort } from "../support/process/free-port.ts";
+import { type TestDatabase, testDatabase } from "../support/store/database.ts";
+import { testEventStore } from "../support/store/event-store.ts";
 
 const readyMs = 120_000;
 

@@ -3,9 +3,9 @@ import path from "node:path";
 import { expect } from "chai";
 
 import { repositoryStream } from "../../src/events/repository/repository.ts";
-import { runCli } from "../support/cli.ts";
-import { commit, git, temporaryDirectory, workingCopy } from "../support/git.ts";
-import { startGitApp, type TestProject, type TestUser } from "../support/git-app.ts";
+import { startGitApp, type TestProject, type TestUser } from "../support/app/git-app.ts";
+import { commit, git, temporaryDirectory, workingCopy } from "../support/git/git.ts";
+import { runCli } from "../support/process/cli.ts";
 
 const app = await startGitApp();
 const parent = await temporaryDirectory();

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { expect } from "chai";
 
-import { startTestApp } from "../support/app.ts";
-import { runCli } from "../support/cli.ts";
+import { startTestApp } from "../support/app/app.ts";
+import { runCli } from "../support/process/cli.ts";
 
 const app = await startTestApp();
 const ids = [randomUUID(), randomUUID(), randomUUID()];

@@ -5,12 +5,12 @@ import path from "node:path";
 import { promisify } from "node:util";
 import { expect } from "chai";
 
-import { eventually } from "../support/eventually.ts";
-import { freePort } from "../support/free-port.ts";
-import { clientEnvironment, git } from "../support/git.ts";
-import { isRunning } from "../support/process.ts";
-import { needsProgram } from "../support/program.ts";
-import { processesOn, runProgram, type Service, startService } from "../support/service.ts";
+import { eventually } from "../support/app/eventually.ts";
+import { processesOn, runProgram, type Service, startService } from "../support/app/service.ts";
+import { clientEnvironment, git } from "../support/git/git.ts";
+import { freePort } from "../support/process/free-port.ts";
+import { isRunning } from "../support/process/process.ts";
+import { needsProgram } from "../support/process/program.ts";
 
 const run = promisify(execFile);
 const children = ["postgres", "event-store", "http", "projections", "workers"];

@@ -6,10 +6,10 @@ import { readSettings } from "../../src/config.ts";
 import { configOfRunning } from "../../src/embedded/service-file.ts";
 import { openEventStore } from "../../src/platform/event-store/eventstoredb.ts";
 import { openPostgres } from "../../src/platform/postgres.ts";
-import { sender } from "../support/app.ts";
-import { basicAuth } from "../support/basic-auth.ts";
-import { eventually } from "../support/eventually.ts";
-import { type Service, startService } from "../support/service.ts";
+import { sender } from "../support/app/app.ts";
+import { basicAuth } from "../support/app/basic-auth.ts";
+import { eventually } from "../support/app/eventually.ts";
+import { type Service, startService } from "../support/app/service.ts";
 
 const password = "a password for the crash test";
 const basic = basicAuth("admin", password);

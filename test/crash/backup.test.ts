@@ -4,16 +4,16 @@ import path from "node:path";
 import { expect } from "chai";
 
 import { secretKeyFile } from "../../src/embedded/service-file.ts";
-import { eventually } from "../support/eventually.ts";
-import { git } from "../support/git.ts";
-import { runProgram, type Service, startService } from "../support/service.ts";
+import { eventually } from "../support/app/eventually.ts";
+import { runProgram, type Service, startService } from "../support/app/service.ts";
+import { git } from "../support/git/git.ts";
 import {
   type CreatedProject,
   type PushedBranch,
   startProjectWriter,
   startPusher,
   type Writer,
-} from "../support/writers.ts";
+} from "../support/git/writers.ts";
 
 const adminPassword = "a password for the crash test";
 const limitMs = 180_000;

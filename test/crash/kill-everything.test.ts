@@ -11,18 +11,18 @@ import { openPostgres } from "../../src/platform/postgres.ts";
 import { allProjections } from "../../src/projections/all.ts";
 import { rebuild } from "../../src/projections/core/rebuild.ts";
 import type { Comparison } from "../../src/projections/core/verify.ts";
-import { basicAuth } from "../support/basic-auth.ts";
-import { eventually } from "../support/eventually.ts";
-import { freePort } from "../support/free-port.ts";
-import { git } from "../support/git.ts";
-import { type Service, startService } from "../support/service.ts";
+import { basicAuth } from "../support/app/basic-auth.ts";
+import { eventually } from "../support/app/eventually.ts";
+import { type Service, startService } from "../support/app/service.ts";
+import { git } from "../support/git/git.ts";
 import {
   type CreatedProject,
   type PushedBranch,
   startProjectWriter,
   startPusher,
   type Writer,
-} from "../support/writers.ts";
+} from "../support/git/writers.ts";
+import { freePort } from "../support/process/free-port.ts";
 
 const victims = ["http", "projections", "workers", "event-store", "postgres", "supervisor"];
 const writesBetweenKills = 2;

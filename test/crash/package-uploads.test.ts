@@ -11,12 +11,12 @@ import { openEventStore } from "../../src/platform/event-store/eventstoredb.ts";
 import { openPostgres } from "../../src/platform/postgres.ts";
 import type { WorkerDeps } from "../../src/workers/core/deps.ts";
 import { blobCollectionWorker } from "../../src/workers/git/blob-collection.ts";
-import { basicAuth } from "../support/basic-auth.ts";
-import { eventually } from "../support/eventually.ts";
-import { freePort } from "../support/free-port.ts";
-import { sendHalf } from "../support/half-sent.ts";
-import { type PackageUpload, packageUploads } from "../support/package-upload.ts";
-import { type Service, startService } from "../support/service.ts";
+import { basicAuth } from "../support/app/basic-auth.ts";
+import { eventually } from "../support/app/eventually.ts";
+import { type Service, startService } from "../support/app/service.ts";
+import { sendHalf } from "../support/client/half-sent.ts";
+import { type PackageUpload, packageUploads } from "../support/package/package-upload.ts";
+import { freePort } from "../support/process/free-port.ts";
 
 const adminPassword = "a password for the crash test";
 const recoveryMs = 180_000;

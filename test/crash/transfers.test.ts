@@ -5,13 +5,13 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { expect } from "chai";
 import { packet } from "../../src/platform/git/pkt-line.ts";
-import { basicAuth } from "../support/basic-auth.ts";
-import { eventually } from "../support/eventually.ts";
-import { freePort } from "../support/free-port.ts";
-import { commit, git, workingCopy } from "../support/git.ts";
-import { sendHalf } from "../support/half-sent.ts";
-import { processes } from "../support/process.ts";
-import { type Service, startService } from "../support/service.ts";
+import { basicAuth } from "../support/app/basic-auth.ts";
+import { eventually } from "../support/app/eventually.ts";
+import { type Service, startService } from "../support/app/service.ts";
+import { sendHalf } from "../support/client/half-sent.ts";
+import { commit, git, workingCopy } from "../support/git/git.ts";
+import { freePort } from "../support/process/free-port.ts";
+import { processes } from "../support/process/process.ts";
 
 /** A push and uploads to LFS, a release and a package, each half-way, when something is killed. */
 const cases = ["workers", "http", "everything"] as const;

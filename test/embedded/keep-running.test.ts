@@ -1,7 +1,7 @@
 import { expect } from "chai";
 
 import { type Backoff, keepRunning, type Running } from "../../src/embedded/keep-running.ts";
-import { eventually } from "../support/eventually.ts";
+import { eventually } from "../support/app/eventually.ts";
 
 const backoff: Backoff = {
   minMs: 20,

@@ -6,9 +6,9 @@ import { expect } from "chai";
 import { ConfigError } from "../../src/config.ts";
 import { type NodeChild, startNodeChild } from "../../src/embedded/node-child.ts";
 import { holderOf } from "../../src/embedded/pid-file.ts";
+import { eventually } from "../support/app/eventually.ts";
 import { compiledFile } from "../support/compiled.ts";
-import { eventually } from "../support/eventually.ts";
-import { forkProgram, isRunning, killHard } from "../support/process.ts";
+import { forkProgram, isRunning, killHard } from "../support/process/process.ts";
 
 type Ready = { manner: string; value: string };
 
@@ -30,7 +30,7 @@ describe("a child process", () => {
     closeTimeoutMs = 60_000,
   ) =>
     startNodeChild<Ready>({
-      program: compiledFile("test/support/child-program.ts"),
+      program: compiledFile("test/support/process/child-program.ts"),
       args: [manner],
       environment: {},
       settings,
@@ -84,7 +84,7 @@ describe("a child process", () => {
   });
 
   it("ends when the process that started it is killed", async () => {
-    const program = path.resolve("test/support/node-child-process.ts");
+    const program = path.resolve("test/support/process/node-child-process.ts");
     const { child: starter, message } = await forkProgram<{ pid: number }>(program, [dir]);
     expect(await isRunning(message.pid)).to.equal(true);
 

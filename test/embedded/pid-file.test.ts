@@ -12,7 +12,7 @@ import {
   releasePidFile,
   stopHolder,
 } from "../../src/embedded/pid-file.ts";
-import { isRunning } from "../support/process.ts";
+import { isRunning } from "../support/process/process.ts";
 
 describe("a pid file", () => {
   let dir: string;

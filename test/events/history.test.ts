@@ -4,7 +4,7 @@ import { expect } from "chai";
 import { slices } from "../../src/events/all.ts";
 import { decode } from "../../src/events/core/decode.ts";
 import type { AnyEvent, EventSchemas } from "../../src/events/core/event.ts";
-import { history } from "../support/history.ts";
+import { history } from "../support/app/history.ts";
 
 /**
  * Events as they were once written, one file a slice. Add to these files; never edit what is in

@@ -7,9 +7,9 @@ import type { GitCaller } from "../../src/git/caller.ts";
 import { gitConnections } from "../../src/git/connections.ts";
 import { commandDeps } from "../../src/http/core/command-deps.ts";
 import type { OnChange } from "../../src/projections/core/visible.ts";
-import { startTestApp, type TestUser } from "../support/app.ts";
-import { eventually } from "../support/eventually.ts";
-import { metadataFor } from "../support/history.ts";
+import { startTestApp, type TestUser } from "../support/app/app.ts";
+import { eventually } from "../support/app/eventually.ts";
+import { metadataFor } from "../support/app/history.ts";
 
 const app = await startTestApp();
 const { db } = app.deps;

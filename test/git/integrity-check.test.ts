@@ -11,8 +11,8 @@ import {
 } from "../../src/git/integrity-check.ts";
 import { openBlobs } from "../../src/platform/blob/open.ts";
 import { blobPath } from "../../src/platform/blob/store.ts";
-import { commit, git, temporaryDirectory, unpackObjects, workingCopy } from "../support/git.ts";
-import { startGitApp, type TestProject } from "../support/git-app.ts";
+import { startGitApp, type TestProject } from "../support/app/git-app.ts";
+import { commit, git, temporaryDirectory, unpackObjects, workingCopy } from "../support/git/git.ts";
 
 const app = await startGitApp();
 const parent = await temporaryDirectory();

@@ -10,13 +10,13 @@ import { startUpdate } from "../../src/platform/git/ref-update.ts";
 import { keyedLock } from "../../src/platform/keyed-lock.ts";
 import { Refusal } from "../../src/platform/refusal.ts";
 import { findProjectById } from "../../src/projections/project/project.ts";
-import { secretKey } from "../support/app.ts";
+import { secretKey } from "../support/app/app.ts";
+import { eventually } from "../support/app/eventually.ts";
+import { startGitApp, type TestProject, type TestUser } from "../support/app/git-app.ts";
+import { metadataFor } from "../support/app/history.ts";
 import { bundledArgs } from "../support/compiled.ts";
-import { eventually } from "../support/eventually.ts";
-import { commit, git, temporaryDirectory, workingCopy } from "../support/git.ts";
-import { startGitApp, type TestProject, type TestUser } from "../support/git-app.ts";
-import { metadataFor } from "../support/history.ts";
-import { processes } from "../support/process.ts";
+import { commit, git, temporaryDirectory, workingCopy } from "../support/git/git.ts";
+import { processes } from "../support/process/process.ts";
 
 const app = await startGitApp();
 const parent = await temporaryDirectory();
@@ -62,7 +62,7 @@ async function order(over: Partial<RefOrder> = {}): Promise<RefOrder> {
 /** Calls a service that dies on the way; answers once it is dead. */
 async function askDying(when: string, key: string): Promise<void> {
   const stores = [app.databaseUrl, app.eventStoreUrl, app.dataDir, secretKey];
-  const args = [...bundledArgs("test/support/dying-service.ts"), when, ...stores];
+  const args = [...bundledArgs("test/support/process/dying-service.ts"), when, ...stores];
   const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
   const [line] = (await once(child.stdout, "data")) as [Buffer];
   const ended = once(child, "close");

@@ -11,11 +11,11 @@ import { refRecorder } from "../../src/git/ref-recorder.ts";
 import { RevisionConflict } from "../../src/platform/event-store/event-store.ts";
 import { runGit } from "../../src/platform/git/run.ts";
 import { keyedLock } from "../../src/platform/keyed-lock.ts";
-import { secretKey } from "../support/app.ts";
+import { secretKey } from "../support/app/app.ts";
+import { startGitApp, type TestProject, type TestUser } from "../support/app/git-app.ts";
+import { metadataFor } from "../support/app/history.ts";
 import { bundledArgs } from "../support/compiled.ts";
-import { commit, git, temporaryDirectory, tryGit, workingCopy } from "../support/git.ts";
-import { startGitApp, type TestProject, type TestUser } from "../support/git-app.ts";
-import { metadataFor } from "../support/history.ts";
+import { commit, git, temporaryDirectory, tryGit, workingCopy } from "../support/git/git.ts";
 
 const app = await startGitApp();
 const parent = await temporaryDirectory();
@@ -59,7 +59,7 @@ async function pushToDying(when: "before" | "after", refspec: string): Promise<v
   const child = spawn(
     process.execPath,
     [
-      ...[...bundledArgs("test/support/dying-service.ts"), when],
+      ...[...bundledArgs("test/support/process/dying-service.ts"), when],
       ...[app.databaseUrl, app.eventStoreUrl, app.dataDir, secretKey],
     ],
     { stdio: ["ignore", "pipe", "inherit"] },

@@ -2,9 +2,9 @@ import { randomUUID } from "node:crypto";
 import { expect } from "chai";
 
 import { type Counters, openCounters } from "../../src/platform/counter.ts";
-import { testDatabase } from "../support/database.ts";
-import { eventually } from "../support/eventually.ts";
-import { needsRedis, testRedis } from "../support/redis.ts";
+import { eventually } from "../support/app/eventually.ts";
+import { testDatabase } from "../support/store/database.ts";
+import { needsRedis, testRedis } from "../support/store/redis.ts";
 
 const { url: databaseUrl } = await testDatabase();
 const redisUrl = await testRedis();

@@ -1,7 +1,7 @@
 import { expect } from "chai";
 
 import { MailRefused, oneLine, openMailer } from "../../src/platform/mailer.ts";
-import { startMailbox } from "../support/mailbox.ts";
+import { startMailbox } from "../support/app/mailbox.ts";
 
 const mailbox = await startMailbox();
 const mailer = openMailer({

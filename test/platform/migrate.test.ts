@@ -1,7 +1,7 @@
 import { expect } from "chai";
 
 import { migrate } from "../../src/platform/migrate.ts";
-import { testDatabase } from "../support/database.ts";
+import { testDatabase } from "../support/store/database.ts";
 
 const { db } = await testDatabase();
 

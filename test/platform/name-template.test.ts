@@ -1,7 +1,7 @@
 import { expect } from "chai";
 
 import { matchesTemplate } from "../../src/platform/name-template.ts";
-import { expectLinear } from "../support/growth.ts";
+import { expectLinear } from "../support/app/growth.ts";
 
 const fits: Readonly<Record<string, readonly string[]>> = {
   main: ["main"],

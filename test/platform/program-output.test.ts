@@ -10,9 +10,9 @@ import { setTimeout as delay } from "node:timers/promises";
 import { expect } from "chai";
 
 import { ProgramOutputs } from "../../src/platform/program-output.ts";
+import { eventually } from "../support/app/eventually.ts";
 import { compiled } from "../support/compiled.ts";
-import { eventually } from "../support/eventually.ts";
-import { temporaryDirectory } from "../support/git.ts";
+import { temporaryDirectory } from "../support/git/git.ts";
 
 const parent = await temporaryDirectory();
 const outputs = new ProgramOutputs();

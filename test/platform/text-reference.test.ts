@@ -1,7 +1,7 @@
 import { expect } from "chai";
 
 import { mentionsIn, referencesIn } from "../../src/platform/text-reference.ts";
-import { expectLinear } from "../support/growth.ts";
+import { expectLinear } from "../support/app/growth.ts";
 
 const hash = "9fceb02d0ae598e95dc970b74767f19372d61af8";
 const targets = (text: string) => referencesIn(text).map(({ target }) => target);

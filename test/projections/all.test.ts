@@ -12,9 +12,9 @@ import {
   uninstall,
 } from "../../src/projections/core/install.ts";
 import { type Projection, project } from "../../src/projections/core/projection.ts";
-import { testDatabase } from "../support/database.ts";
-import { history } from "../support/history.ts";
-import { context, feedTogether, reset, rewind, rowsOf } from "../support/projection.ts";
+import { history } from "../support/app/history.ts";
+import { context, feedTogether, reset, rewind, rowsOf } from "../support/app/projection.ts";
+import { testDatabase } from "../support/store/database.ts";
 
 /** Categories of streams that are not named like the file of their events. */
 const otherCategories: Readonly<Record<string, string>> = {

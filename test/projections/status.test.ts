@@ -2,9 +2,9 @@ import { expect } from "chai";
 import { allProjections } from "../../src/projections/all.ts";
 import type { CheckpointState } from "../../src/projections/core/checkpoint.ts";
 import { areProjectionsReady, projectionStatuses } from "../../src/projections/status.ts";
-import { testDatabase } from "../support/database.ts";
-import { testEventStore } from "../support/event-store.ts";
-import { append, sent } from "../support/parcel.ts";
+import { append, sent } from "../support/package/parcel.ts";
+import { testDatabase } from "../support/store/database.ts";
+import { testEventStore } from "../support/store/event-store.ts";
 
 const { db } = await testDatabase();
 const { store } = await testEventStore();

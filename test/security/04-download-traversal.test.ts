@@ -1,8 +1,8 @@
 import { request } from "node:http";
 import { expect } from "chai";
 
-import { startTestApp } from "../support/app.ts";
-import { commit, git, temporaryDirectory, workingCopy } from "../support/git.ts";
+import { startTestApp } from "../support/app/app.ts";
+import { commit, git, temporaryDirectory, workingCopy } from "../support/git/git.ts";
 
 /**
  * Names that would lead out of where downloads are kept, in every spelling: they name nothing. Paths are

@@ -1,7 +1,7 @@
 import { expect } from "chai";
-import { startTestApp, type TestUser } from "../support/app.ts";
-import { basicAuth } from "../support/basic-auth.ts";
-import { commit, git, temporaryDirectory, workingCopy } from "../support/git.ts";
+import { startTestApp, type TestUser } from "../support/app/app.ts";
+import { basicAuth } from "../support/app/basic-auth.ts";
+import { commit, git, temporaryDirectory, workingCopy } from "../support/git/git.ts";
 
 /** A locked file stays as it is on a branch, whichever way the branch moves. */
 const app = await startTestApp();

@@ -4,9 +4,9 @@ import { request } from "node:http";
 import path from "node:path";
 import { expect } from "chai";
 import { lfsTokens } from "../../src/platform/key/lfs-token.ts";
-import { startTestApp, type TestUser } from "../support/app.ts";
-import { basicAuth } from "../support/basic-auth.ts";
-import { eventually } from "../support/eventually.ts";
+import { startTestApp, type TestUser } from "../support/app/app.ts";
+import { basicAuth } from "../support/app/basic-auth.ts";
+import { eventually } from "../support/app/eventually.ts";
 
 /**
  * Knowing an object's id gives neither its content nor a share in it, bytes are what their id says, and

@@ -2,9 +2,9 @@ import { expect } from "chai";
 
 import type { Route } from "../../src/http/core/route.ts";
 import { routes } from "../../src/http/routes.ts";
-import { startTestApp } from "../support/app.ts";
-import { browser } from "../support/browser.ts";
-import { exchange, givenApplication, givenCode } from "../support/oauth.ts";
+import { startTestApp } from "../support/app/app.ts";
+import { exchange, givenApplication, givenCode } from "../support/app/oauth.ts";
+import { browser } from "../support/client/browser.ts";
 
 /**
  * Family 12, gaps of scopes: an application that a person let in cannot take the account over, and

@@ -1,6 +1,6 @@
 import { expect } from "chai";
 
-import { type Send, startTestApp, type TestUser } from "../support/app.ts";
+import { type Send, startTestApp, type TestUser } from "../support/app/app.ts";
 
 /**
  * Family 15, leaks after a change of visibility: what was forked from a private project stays private

@@ -1,8 +1,8 @@
 import { expect } from "chai";
 
 import { linkToken } from "../../src/commands/user/link-token.ts";
-import { startTestApp, type TestUser } from "../support/app.ts";
-import { eventually } from "../support/eventually.ts";
+import { startTestApp, type TestUser } from "../support/app/app.ts";
+import { eventually } from "../support/app/eventually.ts";
 
 /**
  * Family 17, role escalation: an invitation gives no more than its inviter may give when it is

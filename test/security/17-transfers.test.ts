@@ -3,8 +3,8 @@ import { expect } from "chai";
 import { handle } from "../../src/commands/core/handle.ts";
 import { transferOffer } from "../../src/commands/team/transfer-offer.ts";
 import { UserId } from "../../src/events/core/ids.ts";
-import { startTestApp, type TestUser } from "../support/app.ts";
-import { metadataFor } from "../support/history.ts";
+import { startTestApp, type TestUser } from "../support/app/app.ts";
+import { metadataFor } from "../support/app/history.ts";
 
 /**
  * Family 17, role escalation: nothing comes into a name space without its owner's consent, and

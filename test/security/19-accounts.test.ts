@@ -1,6 +1,6 @@
 import { expect } from "chai";
-import { startTestApp } from "../support/app.ts";
-import { basicAuth } from "../support/basic-auth.ts";
+import { startTestApp } from "../support/app/app.ts";
+import { basicAuth } from "../support/app/basic-auth.ts";
 
 /**
  * Family 19, accounts: an old password does not come back, every token can be revoked, and an

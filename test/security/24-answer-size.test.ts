@@ -2,7 +2,7 @@ import { expect } from "chai";
 import { z } from "zod";
 import { pages } from "../../src/http/html-pages.ts";
 import { routes } from "../../src/http/routes.ts";
-import { startTestApp } from "../support/app.ts";
+import { startTestApp } from "../support/app/app.ts";
 
 /** A small request gets a small answer, and every text and list in a request has a largest size. */
 const app = await startTestApp();

@@ -8,9 +8,9 @@ import { changedFiles, type Effort, modest, thorough } from "../../src/platform/
 import { countPushedExtensions } from "../../src/platform/git/push/extension.ts";
 import { summarisePush } from "../../src/platform/git/push/summary.ts";
 import { compareTrees, treeLimits } from "../../src/platform/git/tree-walk.ts";
-import { basicAuth } from "../support/basic-auth.ts";
-import { commit, git, temporaryDirectory, workingCopy } from "../support/git.ts";
-import { startGitApp, type TestProject, type TestUser } from "../support/git-app.ts";
+import { basicAuth } from "../support/app/basic-auth.ts";
+import { startGitApp, type TestProject, type TestUser } from "../support/app/git-app.ts";
+import { commit, git, temporaryDirectory, workingCopy } from "../support/git/git.ts";
 
 /** What is small to push and large to show. Each answer is a clear one, and soon. */
 const app = await startGitApp();

@@ -3,9 +3,9 @@ import { request } from "node:http";
 import path from "node:path";
 import { expect } from "chai";
 
-import { startTestApp } from "../support/app.ts";
-import { eventually } from "../support/eventually.ts";
-import { commit, git, temporaryDirectory, workingCopy } from "../support/git.ts";
+import { startTestApp } from "../support/app/app.ts";
+import { eventually } from "../support/app/eventually.ts";
+import { commit, git, temporaryDirectory, workingCopy } from "../support/git/git.ts";
 
 /**
  * Uploads that two parsers could read in two ways, that break off, or that claim another method: what

@@ -1,9 +1,9 @@
 import { expect } from "chai";
-import { startTestApp, type TestProject, type TestUser } from "../support/app.ts";
-import { basicAuth } from "../support/basic-auth.ts";
-import { eventually } from "../support/eventually.ts";
-import { commit, git, temporaryDirectory, tryGit, workingCopy } from "../support/git.ts";
-import { startReceiver } from "../support/receiver.ts";
+import { startTestApp, type TestProject, type TestUser } from "../support/app/app.ts";
+import { basicAuth } from "../support/app/basic-auth.ts";
+import { eventually } from "../support/app/eventually.ts";
+import { startReceiver } from "../support/client/receiver.ts";
+import { commit, git, temporaryDirectory, tryGit, workingCopy } from "../support/git/git.ts";
 
 /** Family 15: who loses a right loses it at every entry point, copies and histories included. */
 

@@ -1,9 +1,15 @@
 import { expect } from "chai";
 
-import { startTestApp } from "../support/app.ts";
-import { type Browser, browser } from "../support/browser.ts";
-import { authorizePath, exchange, givenApplication, givenCode, refresh } from "../support/oauth.ts";
-import { basicOf } from "../support/two-factor.ts";
+import { startTestApp } from "../support/app/app.ts";
+import {
+  authorizePath,
+  exchange,
+  givenApplication,
+  givenCode,
+  refresh,
+} from "../support/app/oauth.ts";
+import { basicOf } from "../support/app/two-factor.ts";
+import { type Browser, browser } from "../support/client/browser.ts";
 
 /**
  * Ways around authentication: headers that only a proxy of ours could be believed, and people who are

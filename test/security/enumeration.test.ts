@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { expect } from "chai";
 import { networkOf } from "../../src/platform/network.ts";
-import { type Answer, startTestApp, type TestUser } from "../support/app.ts";
-import { basicAuth } from "../support/basic-auth.ts";
-import { ratio, settled } from "../support/measure.ts";
+import { type Answer, startTestApp, type TestUser } from "../support/app/app.ts";
+import { basicAuth } from "../support/app/basic-auth.ts";
+import { ratio, settled } from "../support/app/measure.ts";
 
 /** Family 21: a caller without the password learns nothing about accounts, and locks nobody out for good. */
 

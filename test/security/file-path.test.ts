@@ -4,9 +4,9 @@ import path from "node:path";
 import { expect } from "chai";
 import { Parser } from "tar";
 
-import { startTestApp } from "../support/app.ts";
-import { commit, git } from "../support/git.ts";
-import { givenPeople, type People, type RefWorld, refWorlds } from "../support/ref-world.ts";
+import { startTestApp } from "../support/app/app.ts";
+import { commit, git } from "../support/git/git.ts";
+import { givenPeople, type People, type RefWorld, refWorlds } from "../support/git/ref-world.ts";
 
 /** Path traversal and committed links: what CVE-2024-55947, CVE-2025-8110 and CVE-2026-52811 were. */
 const app = await startTestApp();

@@ -3,7 +3,7 @@ import { expect } from "chai";
 import { neededRole } from "../../src/http/access/access.ts";
 import type { Route } from "../../src/http/core/route.ts";
 import { routes } from "../../src/http/routes.ts";
-import { type Answer, startTestApp } from "../support/app.ts";
+import { type Answer, startTestApp } from "../support/app/app.ts";
 import {
   givenWorld,
   parametersOf,
@@ -11,7 +11,7 @@ import {
   sampleBody,
   type Values,
   type World,
-} from "../support/world.ts";
+} from "../support/app/world.ts";
 
 // Family 14: ids of things of others, at every place where an id can stand.
 const app = await startTestApp();

@@ -5,9 +5,9 @@ import { expect } from "chai";
 
 import type { Route } from "../../src/http/core/route.ts";
 import { routes } from "../../src/http/routes.ts";
-import { startTestApp } from "../support/app.ts";
-import { commit, git, workingCopy } from "../support/git.ts";
-import { sampleBody } from "../support/world.ts";
+import { startTestApp } from "../support/app/app.ts";
+import { sampleBody } from "../support/app/world.ts";
+import { commit, git, workingCopy } from "../support/git/git.ts";
 
 const app = await startTestApp();
 const directory = await mkdtemp(path.join(tmpdir(), "ledgerforge-argument-"));

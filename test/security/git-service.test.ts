@@ -1,10 +1,17 @@
 import { expect } from "chai";
 import { flushPacket, packet } from "../../src/platform/git/pkt-line.ts";
-import { startTestApp } from "../support/app.ts";
-import { basicAuth } from "../support/basic-auth.ts";
-import { commit, git, temporaryDirectory, tryGit, workingCopy } from "../support/git.ts";
-import { needsProgram } from "../support/program.ts";
-import { gitWithKey, newKey, registerKey, ssh, sshOptions, sshRemote } from "../support/ssh.ts";
+import { startTestApp } from "../support/app/app.ts";
+import { basicAuth } from "../support/app/basic-auth.ts";
+import {
+  gitWithKey,
+  newKey,
+  registerKey,
+  ssh,
+  sshOptions,
+  sshRemote,
+} from "../support/client/ssh.ts";
+import { commit, git, temporaryDirectory, tryGit, workingCopy } from "../support/git/git.ts";
+import { needsProgram } from "../support/process/program.ts";
 
 needsProgram("ssh", "ssh-keygen");
 const app = await startTestApp({ ssh: {} });

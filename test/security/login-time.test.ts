@@ -3,13 +3,18 @@ import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { expect } from "chai";
 
-import { startTestApp } from "../support/app.ts";
-import { browser, hiddenFields, type Shown } from "../support/browser.ts";
-import { ratio, settled } from "../support/measure.ts";
-import { exchange, givenApplication, givenCode, type TestApplication } from "../support/oauth.ts";
-import { needsProgram } from "../support/program.ts";
-import { peopleDn, reader, startSlapd } from "../support/slapd.ts";
-import { change, connectionOf, openLoginPages } from "../support/sso.ts";
+import { startTestApp } from "../support/app/app.ts";
+import { ratio, settled } from "../support/app/measure.ts";
+import {
+  exchange,
+  givenApplication,
+  givenCode,
+  type TestApplication,
+} from "../support/app/oauth.ts";
+import { browser, hiddenFields, type Shown } from "../support/client/browser.ts";
+import { peopleDn, reader, startSlapd } from "../support/client/slapd.ts";
+import { change, connectionOf, openLoginPages } from "../support/client/sso.ts";
+import { needsProgram } from "../support/process/program.ts";
 
 /**
  * Family 21 at the pages and at the token endpoint: neither the answer nor the time it takes reveals

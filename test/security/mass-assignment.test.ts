@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { expect } from "chai";
-import { startTestApp } from "../support/app.ts";
-import { basicAuth } from "../support/basic-auth.ts";
+import { startTestApp } from "../support/app/app.ts";
+import { basicAuth } from "../support/app/basic-auth.ts";
 
 /** Fields that a body may hold and nobody may set (GO-2022-0818 and its kind). */
 

@@ -2,9 +2,9 @@ import { readdir } from "node:fs/promises";
 import path from "node:path";
 import { expect } from "chai";
 
-import { startTestApp } from "../support/app.ts";
-import { git, tryGit } from "../support/git.ts";
-import { givenPeople, type People, type RefWorld, refWorlds } from "../support/ref-world.ts";
+import { startTestApp } from "../support/app/app.ts";
+import { git, tryGit } from "../support/git/git.ts";
+import { givenPeople, type People, type RefWorld, refWorlds } from "../support/git/ref-world.ts";
 
 /** Traversal through names: CVE-2026-52813, CVE-2026-24135, CVE-2022-1993. */
 const app = await startTestApp();

@@ -2,8 +2,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { expect } from "chai";
 
 import { startHttp } from "../../src/http/role.ts";
-import { type Send, sender, startTestApp } from "../support/app.ts";
-import { browser } from "../support/browser.ts";
+import { type Send, sender, startTestApp } from "../support/app/app.ts";
 import {
   authorizePath,
   exchange,
@@ -12,7 +11,8 @@ import {
   postForm,
   refresh,
   type TestApplication,
-} from "../support/oauth.ts";
+} from "../support/app/oauth.ts";
+import { browser } from "../support/client/browser.ts";
 
 /**
  * Open redirects and OAuth redirects: an attacker who changes the address that an answer goes to, or uses

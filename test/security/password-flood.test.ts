@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { expect } from "chai";
-import { type Answer, startTestApp } from "../support/app.ts";
-import { basicAuth } from "../support/basic-auth.ts";
+import { type Answer, startTestApp } from "../support/app/app.ts";
+import { basicAuth } from "../support/app/basic-auth.ts";
 
 /** Hashing is expensive on purpose: a client that causes it must not stop the others. */
 

@@ -1,10 +1,10 @@
 import { expect } from "chai";
 
-import { startTestApp, type TestUser } from "../support/app.ts";
-import { commit, git, temporaryDirectory, tryGit } from "../support/git.ts";
-import { needsProgram } from "../support/program.ts";
-import { givenPeople, type People, type RefWorld, refWorlds } from "../support/ref-world.ts";
-import { gitWithKey, newKey, registerKey, sshRemote } from "../support/ssh.ts";
+import { startTestApp, type TestUser } from "../support/app/app.ts";
+import { gitWithKey, newKey, registerKey, sshRemote } from "../support/client/ssh.ts";
+import { commit, git, temporaryDirectory, tryGit } from "../support/git/git.ts";
+import { givenPeople, type People, type RefWorld, refWorlds } from "../support/git/ref-world.ts";
+import { needsProgram } from "../support/process/program.ts";
 
 /**
  * The same change by every interface: CVE-2026-25232, CVE-2025-68940, CVE-2026-58439. A new way to

@@ -3,9 +3,9 @@ import { readdir, readFile, stat } from "node:fs/promises";
 import path from "node:path";
 import { expect } from "chai";
 
-import { startTestApp } from "../support/app.ts";
-import { git, tryGit } from "../support/git.ts";
-import { givenPeople, type People, type RefWorld, refWorlds } from "../support/ref-world.ts";
+import { startTestApp } from "../support/app/app.ts";
+import { git, tryGit } from "../support/git/git.ts";
+import { givenPeople, type People, type RefWorld, refWorlds } from "../support/git/ref-world.ts";
 
 /** Writing into the repository itself: CVE-2025-64111, CVE-2024-39931, CVE-2024-56731, CVE-2026-23633. */
 const app = await startTestApp();

@@ -1,8 +1,7 @@
 import { expect } from "chai";
 
 import { startHttp } from "../../src/http/role.ts";
-import { type Send, sender, startTestApp, type TestUser } from "../support/app.ts";
-import { browser } from "../support/browser.ts";
+import { type Send, sender, startTestApp, type TestUser } from "../support/app/app.ts";
 import {
   allowTwoFactor,
   basicOf,
@@ -10,7 +9,8 @@ import {
   enrolled,
   nextStep,
   wrongCode,
-} from "../support/two-factor.ts";
+} from "../support/app/two-factor.ts";
+import { browser } from "../support/client/browser.ts";
 
 /**
  * Account recovery and second factors: codes raced, replayed and guessed, recovery codes of another user,

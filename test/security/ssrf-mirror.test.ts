@@ -5,12 +5,12 @@ import { expect } from "chai";
 
 import { mirrorStream } from "../../src/events/project/mirror.ts";
 import { repositoryStream } from "../../src/events/repository/repository.ts";
-import { type Send, startTestApp, type TestUser } from "../support/app.ts";
-import { eventually } from "../support/eventually.ts";
-import { commit, git, temporaryDirectory, workingCopy } from "../support/git.ts";
-import { startGitServer } from "../support/git-server.ts";
-import { metadataFor } from "../support/history.ts";
-import { processes } from "../support/process.ts";
+import { type Send, startTestApp, type TestUser } from "../support/app/app.ts";
+import { eventually } from "../support/app/eventually.ts";
+import { metadataFor } from "../support/app/history.ts";
+import { commit, git, temporaryDirectory, workingCopy } from "../support/git/git.ts";
+import { startGitServer } from "../support/git/git-server.ts";
+import { processes } from "../support/process/process.ts";
 
 // Family 9: requests to inside by way of mirrors.
 const closed = await startTestApp();

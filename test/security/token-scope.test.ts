@@ -8,11 +8,11 @@ import { hasScope } from "../../src/http/access/gate.ts";
 import type { Route } from "../../src/http/core/route.ts";
 import { routes } from "../../src/http/routes.ts";
 import { hashToken, newToken } from "../../src/platform/key/token.ts";
-import { startTestApp, type TestUser } from "../support/app.ts";
-import { basicAuth } from "../support/basic-auth.ts";
-import { commit, git, temporaryDirectory, tryGit, workingCopy } from "../support/git.ts";
-import { metadataFor } from "../support/history.ts";
-import { givenWorld, nowhere, pathOf, type World } from "../support/world.ts";
+import { startTestApp, type TestUser } from "../support/app/app.ts";
+import { basicAuth } from "../support/app/basic-auth.ts";
+import { metadataFor } from "../support/app/history.ts";
+import { givenWorld, nowhere, pathOf, type World } from "../support/app/world.ts";
+import { commit, git, temporaryDirectory, tryGit, workingCopy } from "../support/git/git.ts";
 
 /** Family 12: a token opens what its scopes say, by the one way there is to show it. */
 

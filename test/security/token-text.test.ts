@@ -3,9 +3,9 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { expect } from "chai";
 
-import { basicAuth } from "../support/basic-auth.ts";
-import { commit, git, temporaryDirectory, workingCopy } from "../support/git.ts";
-import { runProgram, type Service, startService } from "../support/service.ts";
+import { basicAuth } from "../support/app/basic-auth.ts";
+import { runProgram, type Service, startService } from "../support/app/service.ts";
+import { commit, git, temporaryDirectory, workingCopy } from "../support/git/git.ts";
 
 /** Token texts and passwords are nowhere in what the service writes, whatever happens to them. */
 

@@ -3,7 +3,7 @@ import type { Socket } from "node:net";
 import { expect } from "chai";
 
 import { type AdmissionLimits, ConnectionLimit } from "../../src/ssh/connection-limit.ts";
-import { eventually } from "../support/eventually.ts";
+import { eventually } from "../support/app/eventually.ts";
 
 /** The fields of a connection that the limit reads, from a chosen address. */
 function from(remoteAddress: string): Socket {

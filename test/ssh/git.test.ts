@@ -3,10 +3,17 @@ import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { expect } from "chai";
 
-import { startTestApp } from "../support/app.ts";
-import { commit, git, temporaryDirectory, tryGit, workingCopy } from "../support/git.ts";
-import { needsProgram } from "../support/program.ts";
-import { gitWithKey, newKey, registerKey, ssh, sshOptions, sshRemote } from "../support/ssh.ts";
+import { startTestApp } from "../support/app/app.ts";
+import {
+  gitWithKey,
+  newKey,
+  registerKey,
+  ssh,
+  sshOptions,
+  sshRemote,
+} from "../support/client/ssh.ts";
+import { commit, git, temporaryDirectory, tryGit, workingCopy } from "../support/git/git.ts";
+import { needsProgram } from "../support/process/program.ts";
 
 needsProgram("ssh", "ssh-keygen");
 const begunAt = Date.now();

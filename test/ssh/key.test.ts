@@ -3,10 +3,8 @@ import { copyFile, stat, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { expect } from "chai";
 
-import { startTestApp, type TestUser } from "../support/app.ts";
-import { eventually } from "../support/eventually.ts";
-import { temporaryDirectory, tryGit } from "../support/git.ts";
-import { needsProgram } from "../support/program.ts";
+import { startTestApp, type TestUser } from "../support/app/app.ts";
+import { eventually } from "../support/app/eventually.ts";
 import {
   gitWithKey,
   type KeyKind,
@@ -16,8 +14,10 @@ import {
   sshOptions,
   sshRemote,
   startSshClient,
-} from "../support/ssh.ts";
-import { virtualDevice } from "../support/virtual-device.ts";
+} from "../support/client/ssh.ts";
+import { virtualDevice } from "../support/client/virtual-device.ts";
+import { temporaryDirectory, tryGit } from "../support/git/git.ts";
+import { needsProgram } from "../support/process/program.ts";
 
 let clock: (() => Date) | undefined;
 const now = () => clock?.() ?? new Date();

@@ -6,12 +6,12 @@ import { expect } from "chai";
 import ssh2, { type ClientChannel } from "ssh2";
 
 import { parseSshCommand } from "../../src/ssh/command.ts";
-import { startTestApp } from "../support/app.ts";
-import { eventually } from "../support/eventually.ts";
-import { temporaryDirectory } from "../support/git.ts";
-import { processes } from "../support/process.ts";
-import { needsProgram } from "../support/program.ts";
-import { newKey, registerKey, ssh, sshOptions } from "../support/ssh.ts";
+import { startTestApp } from "../support/app/app.ts";
+import { eventually } from "../support/app/eventually.ts";
+import { newKey, registerKey, ssh, sshOptions } from "../support/client/ssh.ts";
+import { temporaryDirectory } from "../support/git/git.ts";
+import { processes } from "../support/process/process.ts";
+import { needsProgram } from "../support/process/program.ts";
 
 needsProgram("ssh", "ssh-keygen");
 const app = await startTestApp({ ssh: {} });

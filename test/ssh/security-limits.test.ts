@@ -7,10 +7,8 @@ import ssh2 from "ssh2";
 
 import { type SshRoleOptions, startSsh } from "../../src/ssh/role.ts";
 import type { SshServer } from "../../src/ssh/server.ts";
-import { startTestApp } from "../support/app.ts";
-import { eventually } from "../support/eventually.ts";
-import { commit, temporaryDirectory, tryGit, workingCopy } from "../support/git.ts";
-import { needsProgram } from "../support/program.ts";
+import { startTestApp } from "../support/app/app.ts";
+import { eventually } from "../support/app/eventually.ts";
 import {
   gitWithKey,
   keyPair,
@@ -20,7 +18,9 @@ import {
   sshOptions,
   sshRemote,
   startSshClient,
-} from "../support/ssh.ts";
+} from "../support/client/ssh.ts";
+import { commit, temporaryDirectory, tryGit, workingCopy } from "../support/git/git.ts";
+import { needsProgram } from "../support/process/program.ts";
 
 const limits = { unprovedMaxPerNetwork: 10, attemptsMax: 4, sessionsMax: 2 };
 needsProgram("ssh", "ssh-keygen");

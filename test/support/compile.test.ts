@@ -12,7 +12,7 @@ import {
 import path from "node:path";
 import { expect } from "chai";
 
-import { temporaryDirectory } from "./git.ts";
+import { temporaryDirectory } from "./git/git.ts";
 
 describe("compiling for tests", () => {
   let root: string;

@@ -2,9 +2,9 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 
-import { documentVariable } from "./kept-document.ts";
-import { stopTestServer, testServer } from "./postgres-server.ts";
-import { skippedLines, skippedVariable } from "./program.ts";
+import { documentVariable } from "./package/kept-document.ts";
+import { skippedLines, skippedVariable } from "./process/program.ts";
+import { stopTestServer, testServer } from "./store/postgres-server.ts";
 
 /**
  * Runs once, in mocha's main process. Run in parallel, the test files get their processes afterwards

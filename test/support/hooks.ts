@@ -3,7 +3,7 @@ import { use } from "chai";
 import chaiAsPromised from "chai-as-promised";
 import Mocha from "mocha";
 
-import { releaseHeld } from "./released.ts";
+import { releaseHeld } from "./app/released.ts";
 
 use(chaiAsPromised);
 

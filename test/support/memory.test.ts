@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { expect } from "chai";
 
-import { skipWithout } from "./program.ts";
+import { skipWithout } from "./process/program.ts";
 
 const memoryType = 0x0102_1994;
 const bytesMin = 4 * 1024 ** 3;

@@ -3,7 +3,7 @@ import path from "node:path";
 import { expect } from "chai";
 
 import { copyRepository, filesBelow } from "../../../src/cli/backup/copy-tree.ts";
-import { commit, git, temporaryDirectory, workingCopy } from "../../support/git.ts";
+import { commit, git, temporaryDirectory, workingCopy } from "../../support/git/git.ts";
 
 describe("the copy of a repository", () => {
   let parent: string;

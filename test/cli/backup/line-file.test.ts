@@ -4,7 +4,7 @@ import { gzipSync } from "node:zlib";
 import { expect } from "chai";
 
 import { DamagedFile, readLineFile } from "../../../src/cli/backup/line-file.ts";
-import { temporaryDirectory } from "../../support/git.ts";
+import { temporaryDirectory } from "../../support/git/git.ts";
 
 describe("a file of lines", () => {
   let directory: string;

@@ -4,7 +4,7 @@ import { expect } from "chai";
 
 import { backupFormat, findManifest, type Manifest } from "../../../src/cli/backup/manifest.ts";
 import { ConfigError } from "../../../src/config.ts";
-import { temporaryDirectory } from "../../support/git.ts";
+import { temporaryDirectory } from "../../support/git/git.ts";
 
 const file = (name: string) => ({ name: `${name}.jsonl.gz`, lines: 1, sha256: "0".repeat(64) });
 const manifest: Manifest = {

@@ -3,7 +3,7 @@ import { expect } from "chai";
 
 import { putTables, tableLines } from "../../../src/cli/backup/tables.ts";
 import { beginRun } from "../../../src/platform/job-log/store.ts";
-import { testDatabase } from "../../support/database.ts";
+import { testDatabase } from "../../support/store/database.ts";
 
 const { db } = await testDatabase();
 

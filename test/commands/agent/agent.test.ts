@@ -3,10 +3,10 @@ import { expect } from "chai";
 import { agent } from "../../../src/commands/agent/agent.ts";
 import { registration } from "../../../src/commands/agent/registration.ts";
 import { type AgentEvent, agentNumber } from "../../../src/events/agent/agent.ts";
-import { agentId, settings } from "../../support/agent.ts";
-import { specify } from "../../support/decider.ts";
-import { at } from "../../support/history.ts";
-import { userId } from "../../support/pipeline.ts";
+import { agentId, settings } from "../../support/agent/agent.ts";
+import { userId } from "../../support/agent/pipeline.ts";
+import { specify } from "../../support/app/decider.ts";
+import { at } from "../../support/app/history.ts";
 
 const given = specify(agent.decider);
 const owner = { type: "GLOBAL", id: null } as const;

@@ -8,8 +8,8 @@ import { Alias, UserId } from "../../../src/events/core/ids.ts";
 import { Sealed } from "../../../src/events/core/sealed.ts";
 import { userStream } from "../../../src/events/user/user.ts";
 import type { EventStore } from "../../../src/platform/event-store/event-store.ts";
-import { testEventStore } from "../../support/event-store.ts";
-import { at, metadataFor } from "../../support/history.ts";
+import { at, metadataFor } from "../../support/app/history.ts";
+import { testEventStore } from "../../support/store/event-store.ts";
 
 const { store } = await testEventStore();
 

@@ -11,8 +11,8 @@ import {
   type EventStore,
   RevisionConflict,
 } from "../../../src/platform/event-store/event-store.ts";
-import { testEventStore } from "../../support/event-store.ts";
-import { at, metadataFor } from "../../support/history.ts";
+import { at, metadataFor } from "../../support/app/history.ts";
+import { testEventStore } from "../../support/store/event-store.ts";
 
 const { store } = await testEventStore();
 

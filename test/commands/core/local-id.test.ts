@@ -9,9 +9,9 @@ import {
   StoreUnavailable,
 } from "../../../src/platform/event-store/event-store.ts";
 import { openEventStore } from "../../../src/platform/event-store/eventstoredb.ts";
-import { testEventStore } from "../../support/event-store.ts";
-import { at, metadataFor } from "../../support/history.ts";
-import { collect, newEvent, newStream } from "../../support/test-event.ts";
+import { at, metadataFor } from "../../support/app/history.ts";
+import { testEventStore } from "../../support/store/event-store.ts";
+import { collect, newEvent, newStream } from "../../support/store/test-event.ts";
 
 const { store, url } = await testEventStore();
 const otherProcesses = Array.from({ length: 4 }, () => openEventStore(url));

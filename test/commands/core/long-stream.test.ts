@@ -5,8 +5,8 @@ import { z } from "zod";
 import type { Slice } from "../../../src/commands/core/decider.ts";
 import { currentState, handle } from "../../../src/commands/core/handle.ts";
 import type { EventStore } from "../../../src/platform/event-store/event-store.ts";
-import { testEventStore } from "../../support/event-store.ts";
-import { metadataFor } from "../../support/history.ts";
+import { metadataFor } from "../../support/app/history.ts";
+import { testEventStore } from "../../support/store/event-store.ts";
 
 const { store } = await testEventStore();
 

@@ -1,7 +1,7 @@
 import { reservation } from "../../../src/commands/core/reservation.ts";
 import type { ReservationEvent } from "../../../src/events/core/reservation.ts";
-import { specify } from "../../support/decider.ts";
-import { at } from "../../support/history.ts";
+import { specify } from "../../support/app/decider.ts";
+import { at } from "../../support/app/history.ts";
 
 const given = specify(reservation.decider);
 const anna = "0b9f2d3a-6f0e-4c35-8a9e-0d1f2a3b4c5d";

@@ -1,7 +1,7 @@
 import { expect } from "chai";
 
 import { stepOf } from "../../../src/commands/core/step.ts";
-import { metadataFor } from "../../support/history.ts";
+import { metadataFor } from "../../support/app/history.ts";
 
 const metadata = metadataFor("process");
 

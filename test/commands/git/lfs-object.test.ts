@@ -1,7 +1,7 @@
 import { lfsObject } from "../../../src/commands/git/lfs-object.ts";
 import { LfsOid, ProjectId, UserId } from "../../../src/events/core/ids.ts";
-import { specify } from "../../support/decider.ts";
-import { at } from "../../support/history.ts";
+import { specify } from "../../support/app/decider.ts";
+import { at } from "../../support/app/history.ts";
 
 const given = specify(lfsObject.decider);
 const projectId = ProjectId.parse("9a8b7c6d-5e4f-4a3b-8c2d-1e0f9a8b7c6d");

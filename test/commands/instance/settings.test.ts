@@ -7,8 +7,8 @@ import {
   type SettingsEvent,
   settingsDefaults,
 } from "../../../src/events/instance/settings.ts";
-import { specify } from "../../support/decider.ts";
-import { at } from "../../support/history.ts";
+import { specify } from "../../support/app/decider.ts";
+import { at } from "../../support/app/history.ts";
 
 const given = specify(settings.decider);
 const by = UserId.parse("9a8b7c6d-5e4f-4a3b-8c2d-1e0f9a8b7c6d");

@@ -5,8 +5,8 @@ import {
   type TemplateSettings,
   templateSettingsDefault,
 } from "../../../src/events/instance/template-setting.ts";
-import { specify } from "../../support/decider.ts";
-import { at } from "../../support/history.ts";
+import { specify } from "../../support/app/decider.ts";
+import { at } from "../../support/app/history.ts";
 
 const given = specify(templateSetting.decider);
 const by = UserId.parse("0b9f2d3a-6f0e-4c35-8a9e-0d1f2a3b4c5d");

@@ -8,8 +8,8 @@ import {
   IssueStatus,
 } from "../../../src/events/issue/issue.ts";
 import { LabelId } from "../../../src/events/label/label.ts";
-import { specify } from "../../support/decider.ts";
-import { at } from "../../support/history.ts";
+import { specify } from "../../support/app/decider.ts";
+import { at } from "../../support/app/history.ts";
 
 const given = specify(issue.decider);
 const issueId = IssueId.parse("3c2b1a09-8f7e-4d6c-9b5a-4e3d2c1b0a98");

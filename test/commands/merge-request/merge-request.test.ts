@@ -1,7 +1,7 @@
 import { mergeRequest } from "../../../src/commands/merge-request/merge-request.ts";
 import type { MergeRequestEvent } from "../../../src/events/merge-request/merge-request.ts";
-import { specify } from "../../support/decider.ts";
-import { at } from "../../support/history.ts";
+import { specify } from "../../support/app/decider.ts";
+import { at } from "../../support/app/history.ts";
 import {
   approved,
   approver,
@@ -19,7 +19,7 @@ import {
   projectId,
   second,
   within,
-} from "../../support/merge-request-events.ts";
+} from "../../support/git/merge-request-events.ts";
 
 const given = specify(mergeRequest.decider);
 

@@ -2,8 +2,8 @@ import { oauthApplication } from "../../../src/commands/oauth/application.ts";
 import { OAuthApplicationId, UserId } from "../../../src/events/core/ids.ts";
 import { Sealed } from "../../../src/events/core/sealed.ts";
 import type { OAuthApplicationEvent } from "../../../src/events/oauth/application.ts";
-import { specify } from "../../support/decider.ts";
-import { at } from "../../support/history.ts";
+import { specify } from "../../support/app/decider.ts";
+import { at } from "../../support/app/history.ts";
 
 const given = specify(oauthApplication.decider);
 const ownerId = UserId.parse("0b9f2d3a-6f0e-4c35-8a9e-0d1f2a3b4c5d");

@@ -1,8 +1,8 @@
 import { oauthAuthorization } from "../../../src/commands/oauth/authorization.ts";
 import { OAuthApplicationId, OAuthAuthorizationId, UserId } from "../../../src/events/core/ids.ts";
 import type { OAuthAuthorizationEvent, OAuthEnd } from "../../../src/events/oauth/authorization.ts";
-import { specify } from "../../support/decider.ts";
-import { at } from "../../support/history.ts";
+import { specify } from "../../support/app/decider.ts";
+import { at } from "../../support/app/history.ts";
 
 const given = specify(oauthAuthorization.decider);
 const userId = UserId.parse("0b9f2d3a-6f0e-4c35-8a9e-0d1f2a3b4c5d");

@@ -1,8 +1,8 @@
 import { packageTags, packageTagsMax } from "../../../src/commands/package/tag.ts";
 import { PackageId, UserId } from "../../../src/events/core/ids.ts";
 import type { PackageTagEvent } from "../../../src/events/package/tag.ts";
-import { specify } from "../../support/decider.ts";
-import { at } from "../../support/history.ts";
+import { specify } from "../../support/app/decider.ts";
+import { at } from "../../support/app/history.ts";
 
 const given = specify(packageTags.decider);
 const by = UserId.parse("7d4f4c0e-7f55-4c6c-9a35-0d4bb5f2ab01");

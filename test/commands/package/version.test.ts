@@ -7,8 +7,8 @@ import {
 } from "../../../src/events/core/ids.ts";
 import type { PackageVersionEvent } from "../../../src/events/package/version.ts";
 import { deterministicId } from "../../../src/platform/deterministic-id.ts";
-import { specify } from "../../support/decider.ts";
-import { at } from "../../support/history.ts";
+import { specify } from "../../support/app/decider.ts";
+import { at } from "../../support/app/history.ts";
 
 const given = specify(packageVersion.decider);
 const by = UserId.parse("7d4f4c0e-7f55-4c6c-9a35-0d4bb5f2ab01");

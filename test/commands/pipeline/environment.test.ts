@@ -1,8 +1,8 @@
 import { environment } from "../../../src/commands/pipeline/environment.ts";
 import { deterministicId } from "../../../src/platform/deterministic-id.ts";
-import { specify } from "../../support/decider.ts";
-import { at } from "../../support/history.ts";
-import { projectId, userId } from "../../support/pipeline.ts";
+import { projectId, userId } from "../../support/agent/pipeline.ts";
+import { specify } from "../../support/app/decider.ts";
+import { at } from "../../support/app/history.ts";
 
 const given = specify(environment.decider);
 const fields = {

@@ -1,7 +1,5 @@
 import { job } from "../../../src/commands/pipeline/job.ts";
 import { deterministicId } from "../../../src/platform/deterministic-id.ts";
-import { specify } from "../../support/decider.ts";
-import { at } from "../../support/history.ts";
 import {
   assigned,
   canceled,
@@ -15,8 +13,10 @@ import {
   succeeded,
   taken,
   token,
-} from "../../support/job-events.ts";
-import { agentId } from "../../support/pipeline.ts";
+} from "../../support/agent/job-events.ts";
+import { agentId } from "../../support/agent/pipeline.ts";
+import { specify } from "../../support/app/decider.ts";
+import { at } from "../../support/app/history.ts";
 
 const given = specify(job.decider);
 const within = { ...ids, at } as const;

@@ -2,8 +2,6 @@ import { type JobCommand, job } from "../../../src/commands/pipeline/job.ts";
 import { PipelineId } from "../../../src/events/pipeline/id.ts";
 import type { JobEvent } from "../../../src/events/pipeline/job.ts";
 import { deterministicId } from "../../../src/platform/deterministic-id.ts";
-import { specify } from "../../support/decider.ts";
-import { at } from "../../support/history.ts";
 import {
   assigned,
   blocked,
@@ -21,8 +19,10 @@ import {
   succeeded,
   taken,
   token,
-} from "../../support/job-events.ts";
-import { agentId, commitId, userId } from "../../support/pipeline.ts";
+} from "../../support/agent/job-events.ts";
+import { agentId, commitId, userId } from "../../support/agent/pipeline.ts";
+import { specify } from "../../support/app/decider.ts";
+import { at } from "../../support/app/history.ts";
 
 const given = specify(job.decider);
 const within = { ...ids, at } as const;

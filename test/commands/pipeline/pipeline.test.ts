@@ -4,8 +4,6 @@ import { pipeline } from "../../../src/commands/pipeline/pipeline.ts";
 import { ProjectId } from "../../../src/events/core/ids.ts";
 import type { PipelineEvent } from "../../../src/events/pipeline/pipeline.ts";
 import { deterministicId } from "../../../src/platform/deterministic-id.ts";
-import { specify } from "../../support/decider.ts";
-import { at } from "../../support/history.ts";
 import {
   created,
   jobIdOf,
@@ -15,7 +13,9 @@ import {
   projectId,
   specOf,
   userId,
-} from "../../support/pipeline.ts";
+} from "../../support/agent/pipeline.ts";
+import { specify } from "../../support/app/decider.ts";
+import { at } from "../../support/app/history.ts";
 
 const given = specify(pipeline.decider);
 const within = { pipelineId, projectId, at } as const;

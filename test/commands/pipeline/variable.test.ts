@@ -2,9 +2,9 @@ import { pipelineVariable, variablesMax } from "../../../src/commands/pipeline/v
 import { Sealed } from "../../../src/events/core/sealed.ts";
 import type { PipelineVariableEvent } from "../../../src/events/pipeline/variable.ts";
 import { deterministicId } from "../../../src/platform/deterministic-id.ts";
-import { specify } from "../../support/decider.ts";
-import { at } from "../../support/history.ts";
-import { projectId, userId } from "../../support/pipeline.ts";
+import { projectId, userId } from "../../support/agent/pipeline.ts";
+import { specify } from "../../support/app/decider.ts";
+import { at } from "../../support/app/history.ts";
 
 const given = specify(pipelineVariable.decider);
 const settings = {

@@ -11,8 +11,8 @@ import { team } from "../../../src/commands/team/team.ts";
 import { Alias, ProjectId, TeamId, UserId } from "../../../src/events/core/ids.ts";
 import { holdingStream } from "../../../src/events/project/child-claim.ts";
 import { Refusal } from "../../../src/platform/refusal.ts";
-import { testEventStore } from "../../support/event-store.ts";
-import { metadataFor } from "../../support/history.ts";
+import { metadataFor } from "../../support/app/history.ts";
+import { testEventStore } from "../../support/store/event-store.ts";
 
 const { store } = await testEventStore();
 const by = UserId.parse(randomUUID());

@@ -1,8 +1,8 @@
 import { mirror } from "../../../src/commands/project/mirror.ts";
 import { ProjectId, UserId } from "../../../src/events/core/ids.ts";
 import type { MirrorEvent, MirrorTarget } from "../../../src/events/project/mirror.ts";
-import { specify } from "../../support/decider.ts";
-import { at } from "../../support/history.ts";
+import { specify } from "../../support/app/decider.ts";
+import { at } from "../../support/app/history.ts";
 
 const given = specify(mirror.decider);
 const projectId = ProjectId.parse("7d1c2b3a-4f5e-4d6c-9b8a-1a2b3c4d5e6f");

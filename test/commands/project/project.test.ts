@@ -1,8 +1,8 @@
 import { project } from "../../../src/commands/project/project.ts";
 import { Alias, ProjectId, UserId } from "../../../src/events/core/ids.ts";
 import type { ProjectEvent } from "../../../src/events/project/project.ts";
-import { specify } from "../../support/decider.ts";
-import { at } from "../../support/history.ts";
+import { specify } from "../../support/app/decider.ts";
+import { at } from "../../support/app/history.ts";
 
 const given = specify(project.decider);
 const by = UserId.parse("0b9f2d3a-6f0e-4c35-8a9e-0d1f2a3b4c5d");

@@ -1,8 +1,8 @@
 import { uploadedFile } from "../../../src/commands/project/uploaded-file.ts";
 import { ProjectId, UserId } from "../../../src/events/core/ids.ts";
 import { UploadedFileId } from "../../../src/events/project/uploaded-file.ts";
-import { specify } from "../../support/decider.ts";
-import { at } from "../../support/history.ts";
+import { specify } from "../../support/app/decider.ts";
+import { at } from "../../support/app/history.ts";
 
 const given = specify(uploadedFile.decider);
 const file = {

@@ -1,8 +1,8 @@
 import { type ProtectionCommand, protection } from "../../../src/commands/protection/protection.ts";
 import { UserId } from "../../../src/events/core/ids.ts";
 import type { ProtectionEvent, ProtectionRule } from "../../../src/events/protection/protection.ts";
-import { specify } from "../../support/decider.ts";
-import { at } from "../../support/history.ts";
+import { specify } from "../../support/app/decider.ts";
+import { at } from "../../support/app/history.ts";
 
 const given = specify(protection.decider);
 const by = UserId.parse("0b9f2d3a-6f0e-4c35-8a9e-0d1f2a3b4c5d");

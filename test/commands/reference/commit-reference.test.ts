@@ -1,8 +1,8 @@
 import { commitReference } from "../../../src/commands/reference/commit-reference.ts";
 import { ObjectId, ProjectId } from "../../../src/events/core/ids.ts";
 import type { CommitReferenceEvent } from "../../../src/events/reference/commit-reference.ts";
-import { specify } from "../../support/decider.ts";
-import { at } from "../../support/history.ts";
+import { specify } from "../../support/app/decider.ts";
+import { at } from "../../support/app/history.ts";
 
 const given = specify(commitReference.decider);
 const projectId = ProjectId.parse("9a8b7c6d-5e4f-4a3b-8c2d-1e0f9a8b7c6d");

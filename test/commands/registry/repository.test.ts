@@ -5,8 +5,8 @@ import type {
   RegistryRepositoryEvent,
   RepositorySettings,
 } from "../../../src/events/registry/repository.ts";
-import { specify } from "../../support/decider.ts";
-import { at } from "../../support/history.ts";
+import { specify } from "../../support/app/decider.ts";
+import { at } from "../../support/app/history.ts";
 
 const given = specify(registryRepository.decider);
 const by = UserId.parse("7d4f4c0e-7f55-4c6c-9a35-0d4bb5f2ab01");

@@ -1,8 +1,8 @@
 import { registrySigningKey } from "../../../src/commands/registry/signing-key.ts";
 import { RegistryRepositoryId } from "../../../src/events/core/ids.ts";
 import { Sealed } from "../../../src/events/core/sealed.ts";
-import { specify } from "../../support/decider.ts";
-import { at } from "../../support/history.ts";
+import { specify } from "../../support/app/decider.ts";
+import { at } from "../../support/app/history.ts";
 
 const given = specify(registrySigningKey.decider);
 const keyOf = (fingerprint: string) => ({

@@ -6,9 +6,9 @@ import {
   editRelease,
 } from "../../../src/commands/release/change-release.ts";
 import { ObjectId, ProjectId, ReleaseId, UserId } from "../../../src/events/core/ids.ts";
-import { testEventStore } from "../../support/event-store.ts";
-import { at, metadataFor } from "../../support/history.ts";
-import { refused } from "../../support/refused.ts";
+import { at, metadataFor } from "../../support/app/history.ts";
+import { refused } from "../../support/app/refused.ts";
+import { testEventStore } from "../../support/store/event-store.ts";
 
 const { store } = await testEventStore();
 const deps = { store, now: () => at };

@@ -8,8 +8,8 @@ import {
 } from "../../../src/events/core/ids.ts";
 import type { ReleaseEvent } from "../../../src/events/release/release.ts";
 import { deterministicId } from "../../../src/platform/deterministic-id.ts";
-import { specify } from "../../support/decider.ts";
-import { at } from "../../support/history.ts";
+import { specify } from "../../support/app/decider.ts";
+import { at } from "../../support/app/history.ts";
 
 const given = specify(release.decider);
 const releaseId = ReleaseId.parse("5b1f4c1e-6a51-4c58-8f0e-0d4f6a1c2b3d");

@@ -2,8 +2,8 @@ import { membership } from "../../../src/commands/team/membership.ts";
 import { UserId } from "../../../src/events/core/ids.ts";
 import type { Role } from "../../../src/events/core/role.ts";
 import type { MembershipEvent } from "../../../src/events/team/membership.ts";
-import { specify } from "../../support/decider.ts";
-import { at } from "../../support/history.ts";
+import { specify } from "../../support/app/decider.ts";
+import { at } from "../../support/app/history.ts";
 
 const given = specify(membership.decider);
 const owner = UserId.parse("0b9f2d3a-6f0e-4c35-8a9e-0d1f2a3b4c5d");

@@ -1,7 +1,7 @@
 import { transferOffer } from "../../../src/commands/team/transfer-offer.ts";
 import { UserId } from "../../../src/events/core/ids.ts";
 import type { TransferOfferEvent } from "../../../src/events/team/transfer-offer.ts";
-import { specify } from "../../support/decider.ts";
+import { specify } from "../../support/app/decider.ts";
 
 const given = specify(transferOffer.decider);
 const anna = UserId.parse("0b9f2d3a-6f0e-4c35-8a9e-0d1f2a3b4c5d");

@@ -16,10 +16,10 @@ import { Alias, UserId } from "../../../src/events/core/ids.ts";
 import { userEvents, userStream } from "../../../src/events/user/user.ts";
 import type { EventStore } from "../../../src/platform/event-store/event-store.ts";
 import { openVault } from "../../../src/platform/key/vault.ts";
-import { testDatabase } from "../../support/database.ts";
-import { testEventStore } from "../../support/event-store.ts";
-import { metadataFor } from "../../support/history.ts";
-import { cheapHash } from "../../support/password.ts";
+import { metadataFor } from "../../support/app/history.ts";
+import { cheapHash } from "../../support/app/password.ts";
+import { testDatabase } from "../../support/store/database.ts";
+import { testEventStore } from "../../support/store/event-store.ts";
 
 const { db } = await testDatabase();
 const { store } = await testEventStore();

@@ -9,11 +9,11 @@ import { userEvents, userStream } from "../../../src/events/user/user.ts";
 import { openVault } from "../../../src/platform/key/vault.ts";
 import { project } from "../../../src/projections/core/projection.ts";
 import { findUserById, userProjection } from "../../../src/projections/user/user.ts";
-import { testDatabase } from "../../support/database.ts";
-import { testEventStore } from "../../support/event-store.ts";
-import { metadataFor } from "../../support/history.ts";
-import { cheapHash } from "../../support/password.ts";
-import { reset } from "../../support/projection.ts";
+import { metadataFor } from "../../support/app/history.ts";
+import { cheapHash } from "../../support/app/password.ts";
+import { reset } from "../../support/app/projection.ts";
+import { testDatabase } from "../../support/store/database.ts";
+import { testEventStore } from "../../support/store/event-store.ts";
 
 const { db } = await testDatabase();
 const { store } = await testEventStore();

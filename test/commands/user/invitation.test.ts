@@ -3,8 +3,8 @@ import { UserId } from "../../../src/events/core/ids.ts";
 import type { Role } from "../../../src/events/core/role.ts";
 import { Sealed } from "../../../src/events/core/sealed.ts";
 import type { InvitationEvent } from "../../../src/events/user/invitation.ts";
-import { specify } from "../../support/decider.ts";
-import { at } from "../../support/history.ts";
+import { specify } from "../../support/app/decider.ts";
+import { at } from "../../support/app/history.ts";
 
 const given = specify(invitation.decider);
 const by = UserId.parse("0b9f2d3a-6f0e-4c35-8a9e-0d1f2a3b4c5d");

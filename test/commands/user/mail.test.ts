@@ -1,8 +1,8 @@
 import { mail } from "../../../src/commands/user/mail.ts";
 import { Sealed } from "../../../src/events/core/sealed.ts";
 import type { MailEvent } from "../../../src/events/user/mail.ts";
-import { specify } from "../../support/decider.ts";
-import { at } from "../../support/history.ts";
+import { specify } from "../../support/app/decider.ts";
+import { at } from "../../support/app/history.ts";
 
 const given = specify(mail.decider);
 const wanted = {

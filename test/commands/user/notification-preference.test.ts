@@ -7,8 +7,8 @@ import {
 } from "../../../src/commands/user/notification-preference.ts";
 import { UserId } from "../../../src/events/core/ids.ts";
 import type { NotificationPreferenceEvent } from "../../../src/events/user/notification-preference.ts";
-import { specify } from "../../support/decider.ts";
-import { at } from "../../support/history.ts";
+import { specify } from "../../support/app/decider.ts";
+import { at } from "../../support/app/history.ts";
 
 const given = specify(notificationPreference.decider);
 const userId = UserId.parse("7d4f4c0e-7f55-4c6c-9a35-0d4bb5f2ab01");

@@ -1,8 +1,8 @@
 import { pushCount } from "../../../src/commands/user/push-count.ts";
 import { ObjectId, ProjectId, UserId } from "../../../src/events/core/ids.ts";
 import type { PushCountEvent } from "../../../src/events/user/push-count.ts";
-import { specify } from "../../support/decider.ts";
-import { at } from "../../support/history.ts";
+import { specify } from "../../support/app/decider.ts";
+import { at } from "../../support/app/history.ts";
 
 const given = specify(pushCount.decider);
 

@@ -1,6 +1,6 @@
 import { recovery } from "../../../src/commands/user/recovery.ts";
 import type { RecoveryEvent } from "../../../src/events/user/recovery.ts";
-import { specify } from "../../support/decider.ts";
+import { specify } from "../../support/app/decider.ts";
 
 const given = specify(recovery.decider);
 const at = (minute: number) =>

@@ -4,8 +4,8 @@ import { type AttemptRecord, webhookDelivery } from "../../../src/commands/webho
 import { ProjectId, WebhookDeliveryId, WebhookId } from "../../../src/events/core/ids.ts";
 import { Sealed } from "../../../src/events/core/sealed.ts";
 import type { WebhookDeliveryEvent } from "../../../src/events/webhook/delivery.ts";
-import { specify } from "../../support/decider.ts";
-import { at } from "../../support/history.ts";
+import { specify } from "../../support/app/decider.ts";
+import { at } from "../../support/app/history.ts";
 
 const given = specify(webhookDelivery.decider);
 const deliveryId = WebhookDeliveryId.parse("c1d2e3f4-a5b6-4c7d-8e9f-0a1b2c3d4e5f");

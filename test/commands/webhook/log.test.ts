@@ -1,7 +1,7 @@
 import { webhookLog } from "../../../src/commands/webhook/log.ts";
 import type { WebhookLogEvent } from "../../../src/events/webhook/log.ts";
-import { specify } from "../../support/decider.ts";
-import { at } from "../../support/history.ts";
+import { specify } from "../../support/app/decider.ts";
+import { at } from "../../support/app/history.ts";
 
 const given = specify(webhookLog.decider);
 const [first, second] = ["2026-01-01T00:00:00.000Z", "2026-01-02T00:00:00.000Z"];

@@ -10,8 +10,14 @@ import {
 } from "@eventstore/db-client";
 import { expect } from "chai";
 
-import { testEventStoreClient } from "../../support/event-store.ts";
-import { collect, newStream, numbersIn, testEvent, testEvents } from "../../support/test-event.ts";
+import { testEventStoreClient } from "../../support/store/event-store.ts";
+import {
+  collect,
+  newStream,
+  numbersIn,
+  testEvent,
+  testEvents,
+} from "../../support/store/test-event.ts";
 
 const client = await testEventStoreClient();
 const credentials = { username: "admin", password: "changeit" };

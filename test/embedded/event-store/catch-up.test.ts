@@ -2,9 +2,15 @@ import { EventStoreDBClient, excludeSystemEvents } from "@eventstore/db-client";
 import { expect } from "chai";
 
 import { startEventStoreServer } from "../../../src/embedded/event-store/server.ts";
-import { testDatabase } from "../../support/database.ts";
-import { eventually } from "../../support/eventually.ts";
-import { collect, follow, newStream, testEvent, testEvents } from "../../support/test-event.ts";
+import { eventually } from "../../support/app/eventually.ts";
+import { testDatabase } from "../../support/store/database.ts";
+import {
+  collect,
+  follow,
+  newStream,
+  testEvent,
+  testEvents,
+} from "../../support/store/test-event.ts";
 
 let server: Awaited<ReturnType<typeof startEventStoreServer>>;
 let client: EventStoreDBClient;

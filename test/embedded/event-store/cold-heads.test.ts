@@ -6,8 +6,8 @@ import type { Order } from "../../../src/embedded/event-store/batch.ts";
 import type { ProposedEvent } from "../../../src/embedded/event-store/event.ts";
 import { StoreFailure } from "../../../src/embedded/event-store/failure.ts";
 import { Writer } from "../../../src/embedded/event-store/writer.ts";
-import { testDatabase } from "../../support/database.ts";
-import { randomNumbers } from "../../support/random.ts";
+import { randomNumbers } from "../../support/app/random.ts";
+import { testDatabase } from "../../support/store/database.ts";
 
 const deadline = Date.now() + 3_600_000;
 const onOutage = (error: unknown): void => {

@@ -1,8 +1,8 @@
 import { excludeSystemEvents } from "@eventstore/db-client";
 import { expect } from "chai";
-import { testEventStoreClient } from "../../support/event-store.ts";
-import { eventually } from "../../support/eventually.ts";
-import { collect, follow, newStream, testEvent } from "../../support/test-event.ts";
+import { eventually } from "../../support/app/eventually.ts";
+import { testEventStoreClient } from "../../support/store/event-store.ts";
+import { collect, follow, newStream, testEvent } from "../../support/store/test-event.ts";
 
 const client = await testEventStoreClient();
 

@@ -7,10 +7,10 @@ import {
   StoreUnavailable,
 } from "../../../src/platform/event-store/event-store.ts";
 import { openEventStore } from "../../../src/platform/event-store/eventstoredb.ts";
-import { testDatabase } from "../../support/database.ts";
-import { type EventStoreChild, spawnEventStore } from "../../support/event-store-child.ts";
-import { eventually } from "../../support/eventually.ts";
-import { newEvent, newStream } from "../../support/test-event.ts";
+import { eventually } from "../../support/app/eventually.ts";
+import { type EventStoreChild, spawnEventStore } from "../../support/process/event-store-child.ts";
+import { testDatabase } from "../../support/store/database.ts";
+import { newEvent, newStream } from "../../support/store/test-event.ts";
 
 const kills = 3;
 const writers = 8;

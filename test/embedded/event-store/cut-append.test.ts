@@ -6,11 +6,11 @@ import { expect } from "chai";
 import pg from "pg";
 
 import { startEventStoreServer } from "../../../src/embedded/event-store/server.ts";
+import { randomNumbers } from "../../support/app/random.ts";
 import { nodeArgs } from "../../support/compiled.ts";
-import { beginAppend, streamsClient } from "../../support/cut-append.ts";
-import { testDatabase } from "../../support/database.ts";
-import { randomNumbers } from "../../support/random.ts";
-import { newStream } from "../../support/test-event.ts";
+import { beginAppend, streamsClient } from "../../support/process/cut-append.ts";
+import { testDatabase } from "../../support/store/database.ts";
+import { newStream } from "../../support/store/test-event.ts";
 
 /** The server itself: one at EVENTSTORE_URL cuts appends in its own way. */
 const closing: (() => Promise<unknown>)[] = [];
@@ -110,7 +110,7 @@ describe("a plain append that is cut off", () => {
 
 /** A client in a process of its own, once it sends. */
 async function sending(streams: readonly string[]): Promise<ChildProcess> {
-  const program = nodeArgs("test/support/cut-append-process.ts");
+  const program = nodeArgs("test/support/process/cut-append-process.ts");
   const child = spawn(process.execPath, [...program, server.url, ...streams], {
     stdio: ["ignore", "pipe", "inherit"],
   });

@@ -4,7 +4,7 @@ import { expect } from "chai";
 import { streamIdentifier, uuidOf } from "../../../src/embedded/event-store/codec.ts";
 import type { StoredEvent } from "../../../src/embedded/event-store/event.ts";
 import { eventBytes } from "../../../src/embedded/event-store/event-bytes.ts";
-import { storedEvent, storedEventCases } from "../../support/stored-events.ts";
+import { storedEvent, storedEventCases } from "../../support/store/stored-events.ts";
 
 /** The same by the classes that the protocol's own compiler made. */
 function generated(event: StoredEvent, structuredIds: boolean): Buffer {

@@ -1,8 +1,8 @@
 import { ANY, NO_STREAM, STREAM_EXISTS, WrongExpectedVersionError } from "@eventstore/db-client";
 import { expect } from "chai";
 
-import { testEventStoreClient } from "../../support/event-store.ts";
-import { newStream, numbersIn, testEvent, testEvents } from "../../support/test-event.ts";
+import { testEventStoreClient } from "../../support/store/event-store.ts";
+import { newStream, numbersIn, testEvent, testEvents } from "../../support/store/test-event.ts";
 
 const client = await testEventStoreClient();
 

@@ -1,8 +1,8 @@
 import { BACKWARDS, END, FORWARDS, START, StreamNotFoundError } from "@eventstore/db-client";
 import { expect } from "chai";
 
-import { testEventStoreClient } from "../../support/event-store.ts";
-import { collect, newStream, numbersIn, testEvents } from "../../support/test-event.ts";
+import { testEventStoreClient } from "../../support/store/event-store.ts";
+import { collect, newStream, numbersIn, testEvents } from "../../support/store/test-event.ts";
 
 const client = await testEventStoreClient();
 

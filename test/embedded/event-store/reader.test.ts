@@ -5,7 +5,7 @@ import pg from "pg";
 import { type Page, Reader } from "../../../src/embedded/event-store/reader.ts";
 import { StreamHeads } from "../../../src/embedded/event-store/stream-heads.ts";
 import { Writer } from "../../../src/embedded/event-store/writer.ts";
-import { testDatabase } from "../../support/database.ts";
+import { testDatabase } from "../../support/store/database.ts";
 
 const stream = "test-1";
 const stored = 100;

@@ -10,8 +10,8 @@ import { expect } from "chai";
 import type { Knex } from "knex";
 
 import { startEventStoreServer } from "../../../src/embedded/event-store/server.ts";
-import { testDatabase } from "../../support/database.ts";
-import { eventually } from "../../support/eventually.ts";
+import { eventually } from "../../support/app/eventually.ts";
+import { testDatabase } from "../../support/store/database.ts";
 import {
   collect,
   follow,
@@ -19,7 +19,7 @@ import {
   numbersIn,
   testEvent,
   testEvents,
-} from "../../support/test-event.ts";
+} from "../../support/store/test-event.ts";
 
 const outages: string[] = [];
 const onOutage = (error: unknown): void => void outages.push(String(error));

@@ -1,8 +1,14 @@
 import { END, START, StreamDeletedError } from "@eventstore/db-client";
 import { expect } from "chai";
-import { testEventStoreClient } from "../../support/event-store.ts";
-import { eventually } from "../../support/eventually.ts";
-import { collect, follow, newStream, testEvent, testEvents } from "../../support/test-event.ts";
+import { eventually } from "../../support/app/eventually.ts";
+import { testEventStoreClient } from "../../support/store/event-store.ts";
+import {
+  collect,
+  follow,
+  newStream,
+  testEvent,
+  testEvents,
+} from "../../support/store/test-event.ts";
 
 const client = await testEventStoreClient();
 const log = async () => (await collect(client.readAll())).map(({ event }) => event!);

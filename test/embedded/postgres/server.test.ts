@@ -7,12 +7,12 @@ import { expect } from "chai";
 import { startPostgres } from "../../../src/embedded/postgres/server.ts";
 import { until } from "../../../src/embedded/process.ts";
 import { connectPostgres } from "../../../src/platform/postgres.ts";
-import { eventually } from "../../support/eventually.ts";
-import { forkProgram, isRunning, killHard, processes } from "../../support/process.ts";
+import { eventually } from "../../support/app/eventually.ts";
+import { forkProgram, isRunning, killHard, processes } from "../../support/process/process.ts";
 
 type Started = { url: string; pid: number };
 
-const program = path.resolve("test/support/postgres-process.ts");
+const program = path.resolve("test/support/process/postgres-process.ts");
 const goneMs = 60_000;
 
 describe("the embedded PostgreSQL", () => {

@@ -5,7 +5,7 @@ import {
   chainStart,
   eventDigest,
 } from "../../../src/events/core/canonical.ts";
-import { history } from "../../support/history.ts";
+import { history } from "../../support/app/history.ts";
 
 const [first, second] = history(
   ["parcel-1", { type: "ParcelSent", data: { to: "Anna", from: { name: "Boris", age: 7 } } }],

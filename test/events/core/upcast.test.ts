@@ -10,7 +10,7 @@ import {
   upcasters,
   withFormerTypes,
 } from "../../../src/events/core/upcast.ts";
-import { history } from "../../support/history.ts";
+import { history } from "../../support/app/history.ts";
 
 /** A parcel's weight was first stored in ounces, then in whole pounds, and is in grams today. */
 const known: Upcasters = {

@@ -7,10 +7,10 @@ import { AccessTokenId } from "../../../src/events/core/ids.ts";
 import { authenticate } from "../../../src/http/access/authenticate.ts";
 import { hashToken, newToken } from "../../../src/platform/key/token.ts";
 import { findTokenCaller } from "../../../src/projections/access/caller.ts";
-import { codeOf } from "../../support/answer.ts";
-import { startTestApp, type TestUser } from "../../support/app.ts";
-import { basicAuth } from "../../support/basic-auth.ts";
-import { metadataFor } from "../../support/history.ts";
+import { codeOf } from "../../support/app/answer.ts";
+import { startTestApp, type TestUser } from "../../support/app/app.ts";
+import { basicAuth } from "../../support/app/basic-auth.ts";
+import { metadataFor } from "../../support/app/history.ts";
 
 const app = await startTestApp();
 const { db, store } = app.deps;

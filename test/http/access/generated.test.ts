@@ -7,7 +7,7 @@ import { hasScope } from "../../../src/http/access/gate.ts";
 import type { Route } from "../../../src/http/core/route.ts";
 import { routes } from "../../../src/http/routes.ts";
 import { newToken } from "../../../src/platform/key/token.ts";
-import { type Answer, startTestApp, type TestUser } from "../../support/app.ts";
+import { type Answer, startTestApp, type TestUser } from "../../support/app/app.ts";
 import {
   givenWorld,
   nowhere,
@@ -18,7 +18,7 @@ import {
   sampleQuery,
   type Values,
   type World,
-} from "../../support/world.ts";
+} from "../../support/app/world.ts";
 
 const app = await startTestApp();
 

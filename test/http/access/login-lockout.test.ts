@@ -6,8 +6,8 @@ import { loginLockout } from "../../../src/http/access/login-lockout.ts";
 import { openCounters } from "../../../src/platform/counter.ts";
 import { networkOf } from "../../../src/platform/network.ts";
 import { Refusal } from "../../../src/platform/refusal.ts";
-import { testDatabase } from "../../support/database.ts";
-import { eventually } from "../../support/eventually.ts";
+import { eventually } from "../../support/app/eventually.ts";
+import { testDatabase } from "../../support/store/database.ts";
 
 const closing: (() => Promise<void>)[] = [];
 // Registered before the database's own hook, which drops it and needs it to be left alone.

@@ -2,7 +2,7 @@ import { expect } from "chai";
 
 import { ownsByNow } from "../../../src/http/access/owner.ts";
 import { Refusal } from "../../../src/platform/refusal.ts";
-import { refused } from "../../support/refused.ts";
+import { refused } from "../../support/app/refused.ts";
 
 type Deps = Parameters<typeof ownsByNow>[0];
 

@@ -1,6 +1,6 @@
 import { expect } from "chai";
 
-import { startTestApp, type TestProject, type TestUser } from "../../support/app.ts";
+import { startTestApp, type TestProject, type TestUser } from "../../support/app/app.ts";
 
 const app = await startTestApp();
 let anna: TestUser;

@@ -4,8 +4,14 @@ import { neededRole, type Role, roles } from "../../../src/http/access/access.ts
 import { ownerScopes } from "../../../src/http/access/owner-scope.ts";
 import type { Route } from "../../../src/http/core/route.ts";
 import { routes } from "../../../src/http/routes.ts";
-import { startTestApp, type TestUser } from "../../support/app.ts";
-import { givenWorld, parametersOf, pathOf, sampleBody, type World } from "../../support/world.ts";
+import { startTestApp, type TestUser } from "../../support/app/app.ts";
+import {
+  givenWorld,
+  parametersOf,
+  pathOf,
+  sampleBody,
+  type World,
+} from "../../support/app/world.ts";
 
 const app = await startTestApp();
 

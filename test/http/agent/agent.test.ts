@@ -2,8 +2,8 @@ import { randomUUID } from "node:crypto";
 import { expect } from "chai";
 
 import { newToken } from "../../../src/platform/key/token.ts";
-import { givenAgent, info } from "../../support/agent.ts";
-import { startTestApp } from "../../support/app.ts";
+import { givenAgent, info } from "../../support/agent/agent.ts";
+import { startTestApp } from "../../support/app/app.ts";
 
 const app = await startTestApp();
 const anna = await app.givenUser("anna");

@@ -7,9 +7,9 @@ import { fromBufferPromise } from "yauzl";
 import { artifactBytesMax } from "../../../src/http/agent/artifact-transfer.ts";
 import { sweepArtifacts } from "../../../src/workers/agent/artifact-sweep.ts";
 import type { WorkerDeps } from "../../../src/workers/core/deps.ts";
-import { startAppWithAgent } from "../../support/agent-app.ts";
-import { type TakenJob, uploadFile } from "../../support/agent-job.ts";
-import { eventually } from "../../support/eventually.ts";
+import { startAppWithAgent } from "../../support/agent/agent-app.ts";
+import { type TakenJob, uploadFile } from "../../support/agent/agent-job.ts";
+import { eventually } from "../../support/app/eventually.ts";
 
 const { app, token, at, put, begin, take } = await startAppWithAgent({ workers: true });
 

@@ -5,10 +5,10 @@ import type { Job } from "../../../src/platform/queue/queue.ts";
 import { findJobLog } from "../../../src/projections/agent/job-log.ts";
 import { findJob } from "../../../src/projections/pipeline/query.ts";
 import { jobLogEnd, jobLogWorker } from "../../../src/workers/agent/keep-log.ts";
-import { info } from "../../support/agent.ts";
-import { startAppWithAgent } from "../../support/agent-app.ts";
-import type { TakenJob } from "../../support/agent-job.ts";
-import type { Answer } from "../../support/app.ts";
+import { info } from "../../support/agent/agent.ts";
+import { startAppWithAgent } from "../../support/agent/agent-app.ts";
+import type { TakenJob } from "../../support/agent/agent-job.ts";
+import type { Answer } from "../../support/app/app.ts";
 
 // Without workers: what they do, and when, is said here.
 const { app, token, search, at, poll, put, patch } = await startAppWithAgent();

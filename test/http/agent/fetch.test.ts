@@ -1,13 +1,13 @@
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { expect } from "chai";
-import { startAppWithAgent } from "../../support/agent-app.ts";
-import type { TakenJob } from "../../support/agent-job.ts";
-import { basicAuth } from "../../support/basic-auth.ts";
-import { commit, git, temporaryDirectory, tryGit, workingCopy } from "../../support/git.ts";
-import { pipelinesOf } from "../../support/pipeline-app.ts";
-import { needsProgram } from "../../support/program.ts";
-import { repositoriesAt } from "../../support/registry.ts";
+import { startAppWithAgent } from "../../support/agent/agent-app.ts";
+import type { TakenJob } from "../../support/agent/agent-job.ts";
+import { pipelinesOf } from "../../support/agent/pipeline-app.ts";
+import { basicAuth } from "../../support/app/basic-auth.ts";
+import { repositoriesAt } from "../../support/client/registry.ts";
+import { commit, git, temporaryDirectory, tryGit, workingCopy } from "../../support/git/git.ts";
+import { needsProgram } from "../../support/process/program.ts";
 
 const { app, anna, token, search, at, put, begin } = await startAppWithAgent();
 

@@ -2,7 +2,7 @@ import { expect } from "chai";
 
 import { follow } from "../../../src/http/agent/log.ts";
 import { findJob } from "../../../src/projections/pipeline/query.ts";
-import { startAppWithAgent } from "../../support/agent-app.ts";
+import { startAppWithAgent } from "../../support/agent/agent-app.ts";
 
 const { app, token, search, at, put, begin, patch } = await startAppWithAgent();
 

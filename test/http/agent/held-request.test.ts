@@ -4,11 +4,11 @@ import { endHeldPolls } from "../../../src/http/agent/queue.ts";
 import { leaveFeed, lockFeed } from "../../../src/projections/core/checkpoint.ts";
 import { withLock } from "../../../src/projections/core/leader.ts";
 import { rebuildLock } from "../../../src/projections/core/rebuild.ts";
-import { givenAgent } from "../../support/agent.ts";
-import { startAppWithAgent } from "../../support/agent-app.ts";
-import { agentTalk, countHeldPolls, type TakenJob } from "../../support/agent-job.ts";
-import { eventually } from "../../support/eventually.ts";
-import { pipelinesOf } from "../../support/pipeline-app.ts";
+import { givenAgent } from "../../support/agent/agent.ts";
+import { startAppWithAgent } from "../../support/agent/agent-app.ts";
+import { agentTalk, countHeldPolls, type TakenJob } from "../../support/agent/agent-job.ts";
+import { pipelinesOf } from "../../support/agent/pipeline-app.ts";
+import { eventually } from "../../support/app/eventually.ts";
 
 const { app, anna, token, at, runners } = await startAppWithAgent({
   agent: { tag_list: "none", run_untagged: false },

@@ -1,9 +1,9 @@
 import { expect } from "chai";
-import { givenAgent } from "../../support/agent.ts";
-import { startAppWithAgent } from "../../support/agent-app.ts";
-import { agentTalk, type TakenJob } from "../../support/agent-job.ts";
-import { eventually } from "../../support/eventually.ts";
-import { pipelinesOf } from "../../support/pipeline-app.ts";
+import { givenAgent } from "../../support/agent/agent.ts";
+import { startAppWithAgent } from "../../support/agent/agent-app.ts";
+import { agentTalk, type TakenJob } from "../../support/agent/agent-job.ts";
+import { pipelinesOf } from "../../support/agent/pipeline-app.ts";
+import { eventually } from "../../support/app/eventually.ts";
 
 const { app, anna, token, at, take, put, begin } = await startAppWithAgent();
 

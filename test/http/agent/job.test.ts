@@ -2,10 +2,15 @@ import { expect } from "chai";
 
 import { endHeldPolls } from "../../../src/http/agent/queue.ts";
 import { newToken } from "../../../src/platform/key/token.ts";
-import { givenAgent, info } from "../../support/agent.ts";
-import { startAppWithAgent } from "../../support/agent-app.ts";
-import { agentTalk, countHeldPolls, heldPoll, type TakenJob } from "../../support/agent-job.ts";
-import { eventually } from "../../support/eventually.ts";
+import { givenAgent, info } from "../../support/agent/agent.ts";
+import { startAppWithAgent } from "../../support/agent/agent-app.ts";
+import {
+  agentTalk,
+  countHeldPolls,
+  heldPoll,
+  type TakenJob,
+} from "../../support/agent/agent-job.ts";
+import { eventually } from "../../support/app/eventually.ts";
 
 const { app, token, at, runners, agent, poll, put, take, begin, patch } = await startAppWithAgent({
   agent: { tag_list: "linux" },

@@ -1,7 +1,7 @@
 import { expect } from "chai";
 import { jobStream } from "../../../src/events/pipeline/job.ts";
 import { lockFeed } from "../../../src/projections/core/checkpoint.ts";
-import { startAppWithAgent } from "../../support/agent-app.ts";
+import { startAppWithAgent } from "../../support/agent/agent-app.ts";
 
 const { app, at, poll } = await startAppWithAgent({ visibleWaitMaxMs: 5_000 });
 const { db, store } = app.deps;

@@ -1,6 +1,6 @@
 import { follow } from "../../../src/http/agent/log.ts";
 import { Refusal } from "../../../src/platform/refusal.ts";
-import { refused } from "../../support/refused.ts";
+import { refused } from "../../support/app/refused.ts";
 
 describe("following the log of a job", () => {
   it("ends once the caller may not read it any more, before it is read", async () => {

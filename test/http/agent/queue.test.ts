@@ -3,7 +3,7 @@ import { expect } from "chai";
 import { waitingFor } from "../../../src/http/agent/queue.ts";
 import type { QueuedJob, QueueFilter } from "../../../src/projections/pipeline/queue.ts";
 import type { FoundJobs } from "../../../src/workers/pipeline/claim.ts";
-import { eventually } from "../../support/eventually.ts";
+import { eventually } from "../../support/app/eventually.ts";
 
 const filter: QueueFilter = { tags: [], runUntagged: true, except: [], limit: 5 };
 

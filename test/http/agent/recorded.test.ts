@@ -1,9 +1,8 @@
 import { expect } from "chai";
 import { z } from "zod";
-
-import { startTestApp } from "../../support/app.ts";
-import { pipelinesOf } from "../../support/pipeline-app.ts";
-import { readRecording, recordingWith, sendRecorded } from "../../support/recorded.ts";
+import { pipelinesOf } from "../../support/agent/pipeline-app.ts";
+import { startTestApp } from "../../support/app/app.ts";
+import { readRecording, recordingWith, sendRecorded } from "../../support/app/recorded.ts";
 
 /** What gitlab-runner sent for the jobs below. What differs each time is in braces. */
 const Recorded = recordingWith({

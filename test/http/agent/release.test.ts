@@ -5,8 +5,8 @@ import { expect } from "chai";
 import { placeOfNumber } from "../../../src/events/pipeline/number.ts";
 import { findJobByNumber } from "../../../src/projections/agent/job.ts";
 import { releaseByJob } from "../../../src/workers/pipeline/job-release.ts";
-import { startAppWithAgent } from "../../support/agent-app.ts";
-import { repositoriesAt } from "../../support/registry.ts";
+import { startAppWithAgent } from "../../support/agent/agent-app.ts";
+import { repositoriesAt } from "../../support/client/registry.ts";
 
 const { app, anna, token, at, put, begin, patch } = await startAppWithAgent();
 const bob = await app.givenUser("bob");

@@ -1,8 +1,8 @@
 import { expect } from "chai";
 
-import { startAppWithAgent } from "../../support/agent-app.ts";
-import { browser } from "../../support/browser.ts";
-import { eventually } from "../../support/eventually.ts";
+import { startAppWithAgent } from "../../support/agent/agent-app.ts";
+import { eventually } from "../../support/app/eventually.ts";
+import { browser } from "../../support/client/browser.ts";
 
 const { app, anna, search, at, begin, patch } = await startAppWithAgent();
 const { db } = app.deps;

@@ -3,12 +3,12 @@ import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { expect } from "chai";
 
-import { givenAgent, info } from "../../support/agent.ts";
-import { agentTalk, type TakenJob } from "../../support/agent-job.ts";
-import { secretKey, sender, startTestApp } from "../../support/app.ts";
+import { givenAgent, info } from "../../support/agent/agent.ts";
+import { agentTalk, type TakenJob } from "../../support/agent/agent-job.ts";
+import { pipelinesOf } from "../../support/agent/pipeline-app.ts";
+import { secretKey, sender, startTestApp } from "../../support/app/app.ts";
 import { bundledArgs } from "../../support/compiled.ts";
-import { pipelinesOf } from "../../support/pipeline-app.ts";
-import { killHard } from "../../support/process.ts";
+import { killHard } from "../../support/process/process.ts";
 
 const jobCount = 60;
 const agentsOfEach = 4;
@@ -33,7 +33,7 @@ describe("jobs that two processes give at one instant", () => {
   before(async () => {
     // Answers requests on the same stores. It would die at an event that nothing appends.
     const stores = [app.databaseUrl, app.eventStoreUrl, app.dataDir, secretKey, "NeverAppended"];
-    const args = [...bundledArgs("test/support/dying-service.ts"), "before", ...stores];
+    const args = [...bundledArgs("test/support/process/dying-service.ts"), "before", ...stores];
     const other = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
     child = other;
     [otherUrl] = (await once(createInterface(other.stdout), "line")) as [string];

@@ -1,7 +1,7 @@
 import { expect } from "chai";
 import { Scope } from "../../../src/events/token/access-token.ts";
 import { hashToken } from "../../../src/platform/key/token.ts";
-import { type Answer, startTestApp, type TestUser } from "../../support/app.ts";
+import { type Answer, startTestApp, type TestUser } from "../../support/app/app.ts";
 
 const app = await startTestApp();
 

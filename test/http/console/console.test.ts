@@ -1,7 +1,7 @@
 import { expect } from "chai";
 
-import { startTestApp, type TestUser } from "../../support/app.ts";
-import { type Browser, browser } from "../../support/browser.ts";
+import { startTestApp, type TestUser } from "../../support/app/app.ts";
+import { type Browser, browser } from "../../support/client/browser.ts";
 
 const app = await startTestApp();
 let anna: TestUser;

@@ -1,12 +1,12 @@
 import { expect } from "chai";
 
-import { startTestApp, type TestUser } from "../../support/app.ts";
-import { type Browser, browser } from "../../support/browser.ts";
-import { oidcProvider, startServer } from "../../support/oidc-provider.ts";
-import { needsProgram } from "../../support/program.ts";
-import { samlProvider } from "../../support/saml-provider.ts";
-import { peopleDn, reader, startSlapd } from "../../support/slapd.ts";
-import { aliasIn, connectionOf, openLoginPages } from "../../support/sso.ts";
+import { startTestApp, type TestUser } from "../../support/app/app.ts";
+import { type Browser, browser } from "../../support/client/browser.ts";
+import { oidcProvider, startServer } from "../../support/client/oidc-provider.ts";
+import { samlProvider } from "../../support/client/saml-provider.ts";
+import { peopleDn, reader, startSlapd } from "../../support/client/slapd.ts";
+import { aliasIn, connectionOf, openLoginPages } from "../../support/client/sso.ts";
+import { needsProgram } from "../../support/process/program.ts";
 
 needsProgram("slapd", "slapadd");
 const server = await startServer();

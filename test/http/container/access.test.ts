@@ -1,12 +1,12 @@
 import { createHash } from "node:crypto";
 import { expect } from "chai";
 
-import { startTestApp, type TestUser } from "../../support/app.ts";
-import { basicAuth } from "../../support/basic-auth.ts";
-import { browser } from "../../support/browser.ts";
-import { eventually } from "../../support/eventually.ts";
-import { exchange, givenApplication, givenCode } from "../../support/oauth.ts";
-import { repositoriesAt } from "../../support/registry.ts";
+import { startTestApp, type TestUser } from "../../support/app/app.ts";
+import { basicAuth } from "../../support/app/basic-auth.ts";
+import { eventually } from "../../support/app/eventually.ts";
+import { exchange, givenApplication, givenCode } from "../../support/app/oauth.ts";
+import { browser } from "../../support/client/browser.ts";
+import { repositoriesAt } from "../../support/client/registry.ts";
 
 const app = await startTestApp();
 const root = await app.givenUser("root", { admin: true });

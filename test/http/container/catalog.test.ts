@@ -2,9 +2,9 @@ import { createHash } from "node:crypto";
 import { expect } from "chai";
 
 import { listCatalog } from "../../../src/projections/registry/image-catalog.ts";
-import { startTestApp, type TestUser } from "../../support/app.ts";
-import { basicAuth } from "../../support/basic-auth.ts";
-import { repositoriesAt } from "../../support/registry.ts";
+import { startTestApp, type TestUser } from "../../support/app/app.ts";
+import { basicAuth } from "../../support/app/basic-auth.ts";
+import { repositoriesAt } from "../../support/client/registry.ts";
 
 const app = await startTestApp();
 const root = await app.givenUser("root", { admin: true });

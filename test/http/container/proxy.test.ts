@@ -2,11 +2,11 @@ import { createHash } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect } from "chai";
-import { startTestApp } from "../../support/app.ts";
-import { basicAuth } from "../../support/basic-auth.ts";
-import { run } from "../../support/native-registry.ts";
-import { needsProgram } from "../../support/program.ts";
-import { repositoriesAt } from "../../support/registry.ts";
+import { startTestApp } from "../../support/app/app.ts";
+import { basicAuth } from "../../support/app/basic-auth.ts";
+import { run } from "../../support/client/native-registry.ts";
+import { repositoriesAt } from "../../support/client/registry.ts";
+import { needsProgram } from "../../support/process/program.ts";
 
 const imageType = "application/vnd.oci.image.manifest.v1+json";
 const indexType = "application/vnd.oci.image.index.v1+json";

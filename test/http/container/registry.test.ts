@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
 import { request as httpRequest } from "node:http";
 import { expect } from "chai";
-import { startTestApp, type TestUser } from "../../support/app.ts";
-import { basicAuth } from "../../support/basic-auth.ts";
-import { eventually } from "../../support/eventually.ts";
-import { repositoriesAt } from "../../support/registry.ts";
+import { startTestApp, type TestUser } from "../../support/app/app.ts";
+import { basicAuth } from "../../support/app/basic-auth.ts";
+import { eventually } from "../../support/app/eventually.ts";
+import { repositoriesAt } from "../../support/client/registry.ts";
 
 const app = await startTestApp();
 const anna = await app.givenUser("anna");

@@ -6,9 +6,9 @@ import path from "node:path";
 import { promisify } from "node:util";
 import { expect } from "chai";
 
-import { startTestApp } from "../../support/app.ts";
-import { needsProgram } from "../../support/program.ts";
-import { repositoriesAt } from "../../support/registry.ts";
+import { startTestApp } from "../../support/app/app.ts";
+import { repositoriesAt } from "../../support/client/registry.ts";
+import { needsProgram } from "../../support/process/program.ts";
 
 const run = promisify(execFile);
 const imageType = "application/vnd.oci.image.manifest.v1+json";

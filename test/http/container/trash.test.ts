@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { expect } from "chai";
 
-import { basicAuth } from "../../support/basic-auth.ts";
-import { startRegistryApp } from "../../support/registry.ts";
+import { basicAuth } from "../../support/app/basic-auth.ts";
+import { startRegistryApp } from "../../support/client/registry.ts";
 
 const { app, anna, at } = await startRegistryApp();
 const { token } = anna;

@@ -12,7 +12,7 @@ import {
   StoreUnavailable,
 } from "../../../src/platform/event-store/event-store.ts";
 import { Refusal } from "../../../src/platform/refusal.ts";
-import { serveRoutes } from "../../support/machinery.ts";
+import { serveRoutes } from "../../support/app/machinery.ts";
 
 const failures = {
   bug: () => new Error("password=hunter2 at /var/lib/secret: select * from app_user"),

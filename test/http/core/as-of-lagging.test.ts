@@ -1,6 +1,6 @@
 import { expect } from "chai";
-import { codeOf } from "../../support/answer.ts";
-import { startTestApp } from "../../support/app.ts";
+import { codeOf } from "../../support/app/answer.ts";
+import { startTestApp } from "../../support/app/app.ts";
 
 const app = await startTestApp({ visibleWaitMaxMs: 3_000 });
 

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { expect } from "chai";
 import { protectionStream } from "../../../src/events/protection/protection.ts";
-import { startTestApp } from "../../support/app.ts";
-import { at, metadataFor } from "../../support/history.ts";
+import { startTestApp } from "../../support/app/app.ts";
+import { at, metadataFor } from "../../support/app/history.ts";
 
 const app = await startTestApp();
 

@@ -3,7 +3,7 @@ import type { Knex } from "knex";
 
 import { cachedQuery, cachedQueryFor } from "../../../src/http/core/cached-query.ts";
 import type { OnChange } from "../../../src/projections/core/visible.ts";
-import { eventually } from "../../support/eventually.ts";
+import { eventually } from "../../support/app/eventually.ts";
 
 describe("a cached query", () => {
   const counting = (answer: (key: string) => string | undefined = (key) => key) => {

@@ -5,7 +5,7 @@ import { expect } from "chai";
 import { HttpRefusal, problemAnswer } from "../../../src/http/core/errors.ts";
 import type { Problem } from "../../../src/http/core/problem.ts";
 import { Refusal } from "../../../src/platform/refusal.ts";
-import { codeOf } from "../../support/code-of.ts";
+import { codeOf } from "../../support/tidy/code-of.ts";
 
 const names = await readdir("src", { recursive: true });
 const files = names

@@ -2,7 +2,7 @@ import { expect } from "chai";
 
 import type { Route } from "../../../src/http/core/route.ts";
 import { routes } from "../../../src/http/routes.ts";
-import { startTestApp } from "../../support/app.ts";
+import { startTestApp } from "../../support/app/app.ts";
 import {
   givenWorld,
   parametersOf,
@@ -11,7 +11,7 @@ import {
   sampleBody,
   type Values,
   type World,
-} from "../../support/world.ts";
+} from "../../support/app/world.ts";
 
 const app = await startTestApp();
 

@@ -3,9 +3,9 @@ import { expect } from "chai";
 import { jsonAnswer } from "../../../src/http/core/answer.ts";
 import { idempotency, type Keyed } from "../../../src/http/core/idempotency.ts";
 import { Refusal } from "../../../src/platform/refusal.ts";
-import { startTestApp, type TestUser } from "../../support/app.ts";
-import { basicAuth } from "../../support/basic-auth.ts";
-import { eventually } from "../../support/eventually.ts";
+import { startTestApp, type TestUser } from "../../support/app/app.ts";
+import { basicAuth } from "../../support/app/basic-auth.ts";
+import { eventually } from "../../support/app/eventually.ts";
 
 const app = await startTestApp();
 const { db, vault } = app.deps;

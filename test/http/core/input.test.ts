@@ -4,7 +4,7 @@ import { z } from "zod";
 import { route } from "../../../src/http/core/route.ts";
 import { bool, int } from "../../../src/http/core/schema.ts";
 import type { FieldError } from "../../../src/platform/refusal.ts";
-import { serveRoutes } from "../../support/machinery.ts";
+import { serveRoutes } from "../../support/app/machinery.ts";
 
 const Body = z.object({
   title: z.string().trim().min(1).max(20),

@@ -5,7 +5,7 @@ import { Alias } from "../../../src/events/core/ids.ts";
 import { mount } from "../../../src/http/core/mount.ts";
 import { route } from "../../../src/http/core/route.ts";
 import type { Machinery } from "../../../src/http/core/serve.ts";
-import { serveRoutes } from "../../support/machinery.ts";
+import { serveRoutes } from "../../support/app/machinery.ts";
 
 const Text = z.object({ at: z.string() });
 

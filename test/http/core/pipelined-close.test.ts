@@ -4,11 +4,11 @@ import { connect } from "node:net";
 import path from "node:path";
 import { expect } from "chai";
 
-import { basicAuth } from "../../support/basic-auth.ts";
-import { eventually } from "../../support/eventually.ts";
-import { fetchRequest, git, temporaryDirectory, workingCopy } from "../../support/git.ts";
-import { startGitApp, type TestProject, type TestUser } from "../../support/git-app.ts";
-import { processes } from "../../support/process.ts";
+import { basicAuth } from "../../support/app/basic-auth.ts";
+import { eventually } from "../../support/app/eventually.ts";
+import { startGitApp, type TestProject, type TestUser } from "../../support/app/git-app.ts";
+import { fetchRequest, git, temporaryDirectory, workingCopy } from "../../support/git/git.ts";
+import { processes } from "../../support/process/process.ts";
 
 const app = await startGitApp();
 const parent = await temporaryDirectory();

@@ -3,10 +3,9 @@ import { expect } from "chai";
 
 import type { Route } from "../../../src/http/core/route.ts";
 import { routes } from "../../../src/http/routes.ts";
-import { type Answer, startTestApp } from "../../support/app.ts";
-import { eventually } from "../../support/eventually.ts";
-import { whileLagging } from "../../support/lag.ts";
-import { type People, refWorlds } from "../../support/ref-world.ts";
+import { type Answer, startTestApp } from "../../support/app/app.ts";
+import { eventually } from "../../support/app/eventually.ts";
+import { whileLagging } from "../../support/app/lag.ts";
 import {
   givenWorld,
   parametersOf,
@@ -15,7 +14,8 @@ import {
   sampleBody,
   sampleQuery,
   type World,
-} from "../../support/world.ts";
+} from "../../support/app/world.ts";
+import { type People, refWorlds } from "../../support/git/ref-world.ts";
 
 const app = await startTestApp({ visibleWaitMaxMs: 5_000 });
 const givenRefs = await refWorlds(app);

@@ -3,11 +3,11 @@ import { expect } from "chai";
 import { settingsDefaults } from "../../../src/events/instance/settings.ts";
 import type { Gate } from "../../../src/http/access/gate.ts";
 import { route } from "../../../src/http/core/route.ts";
-import { startTestApp, type TestUser } from "../../support/app.ts";
-import { basicAuth } from "../../support/basic-auth.ts";
-import { eventually } from "../../support/eventually.ts";
-import { caller, machinery, serveRoutes } from "../../support/machinery.ts";
-import { within } from "../../support/measure.ts";
+import { startTestApp, type TestUser } from "../../support/app/app.ts";
+import { basicAuth } from "../../support/app/basic-auth.ts";
+import { eventually } from "../../support/app/eventually.ts";
+import { caller, machinery, serveRoutes } from "../../support/app/machinery.ts";
+import { within } from "../../support/app/measure.ts";
 
 const declared = {
   method: "get",

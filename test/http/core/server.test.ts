@@ -6,8 +6,8 @@ import { z } from "zod";
 import { buildApp } from "../../../src/http/core/app.ts";
 import { route } from "../../../src/http/core/route.ts";
 import { listen } from "../../../src/http/core/server.ts";
-import { eventually } from "../../support/eventually.ts";
-import { machinery, serveRoutes } from "../../support/machinery.ts";
+import { eventually } from "../../support/app/eventually.ts";
+import { machinery, serveRoutes } from "../../support/app/machinery.ts";
 
 const waiting: (() => void)[] = [];
 const routes = [

@@ -8,8 +8,8 @@ import { z } from "zod";
 
 import { route } from "../../../src/http/core/route.ts";
 import { Refusal } from "../../../src/platform/refusal.ts";
-import { serveRoutes } from "../../support/machinery.ts";
-import { needsProgram } from "../../support/program.ts";
+import { serveRoutes } from "../../support/app/machinery.ts";
+import { needsProgram } from "../../support/process/program.ts";
 
 const run = promisify(execFile);
 const megabytes = (count: number): number => count * 1024 ** 2;

@@ -11,9 +11,14 @@ import { FeedStream } from "../../../src/http/feed/reader.ts";
 import { type ServedEvent, withoutTexts } from "../../../src/http/feed/served-event.ts";
 import { itemsAfter, newestPosition } from "../../../src/http/feed/source.ts";
 import { findProjectById } from "../../../src/projections/project/project.ts";
-import { type Answer, startTestApp, type TestProject, type TestUser } from "../../support/app.ts";
-import { eventually } from "../../support/eventually.ts";
-import { metadataFor } from "../../support/history.ts";
+import {
+  type Answer,
+  startTestApp,
+  type TestProject,
+  type TestUser,
+} from "../../support/app/app.ts";
+import { eventually } from "../../support/app/eventually.ts";
+import { metadataFor } from "../../support/app/history.ts";
 
 const app = await startTestApp();
 

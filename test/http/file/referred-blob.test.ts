@@ -4,9 +4,9 @@ import { expect } from "chai";
 import { openReferred } from "../../../src/http/file/referred-blob.ts";
 import type { Blobs } from "../../../src/platform/blob/blobs.ts";
 import { BlobMissing } from "../../../src/platform/blob/store.ts";
-import { startTestApp } from "../../support/app.ts";
-import { commit, git, temporaryDirectory, workingCopy } from "../../support/git.ts";
-import { packageBase } from "../../support/package.ts";
+import { startTestApp } from "../../support/app/app.ts";
+import { commit, git, temporaryDirectory, workingCopy } from "../../support/git/git.ts";
+import { packageBase } from "../../support/package/package.ts";
 
 const app = await startTestApp();
 const root = await app.givenUser("root", { admin: true });

@@ -6,7 +6,7 @@ import { expect } from "chai";
 import Koa from "koa";
 
 import { sendPieces } from "../../../src/http/file/send-pieces.ts";
-import { eventually } from "../../support/eventually.ts";
+import { eventually } from "../../support/app/eventually.ts";
 
 let pieces: AsyncIterable<Buffer>;
 const app = new Koa({ proxy: false });

@@ -3,10 +3,15 @@ import { gzipSync } from "node:zlib";
 import { expect } from "chai";
 import { repositoryStream } from "../../../src/events/repository/repository.ts";
 import { flushPacket, packet } from "../../../src/platform/git/pkt-line.ts";
-import { basicAuth } from "../../support/basic-auth.ts";
-import { eventually } from "../../support/eventually.ts";
-import { commit, git, temporaryDirectory, tryGit, workingCopy } from "../../support/git.ts";
-import { password, startGitApp, type TestProject, type TestUser } from "../../support/git-app.ts";
+import { basicAuth } from "../../support/app/basic-auth.ts";
+import { eventually } from "../../support/app/eventually.ts";
+import {
+  password,
+  startGitApp,
+  type TestProject,
+  type TestUser,
+} from "../../support/app/git-app.ts";
+import { commit, git, temporaryDirectory, tryGit, workingCopy } from "../../support/git/git.ts";
 
 const app = await startGitApp({ slots: { slotsMax: 2, perCallerMax: 1, waitMs: 2_000 } });
 const parent = await temporaryDirectory();

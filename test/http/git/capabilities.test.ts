@@ -2,7 +2,7 @@ import { expect } from "chai";
 
 import { uploadCapabilities } from "../../../src/http/git/capabilities.ts";
 import { type PackProcess, startPackService } from "../../../src/platform/git/pack-service.ts";
-import { git, temporaryDirectory, workingCopy } from "../../support/git.ts";
+import { git, temporaryDirectory, workingCopy } from "../../support/git/git.ts";
 
 const parent = await temporaryDirectory();
 let gitDir: string;

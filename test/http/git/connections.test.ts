@@ -4,11 +4,17 @@ import { once } from "node:events";
 import { connect, Socket } from "node:net";
 import path from "node:path";
 import { expect } from "chai";
-import { startTestApp, type TestUser } from "../../support/app.ts";
-import { basicAuth } from "../../support/basic-auth.ts";
-import { eventually } from "../../support/eventually.ts";
-import { commit, fetchRequest, git, temporaryDirectory, workingCopy } from "../../support/git.ts";
-import { spawnedWhile } from "../../support/spawned.ts";
+import { startTestApp, type TestUser } from "../../support/app/app.ts";
+import { basicAuth } from "../../support/app/basic-auth.ts";
+import { eventually } from "../../support/app/eventually.ts";
+import {
+  commit,
+  fetchRequest,
+  git,
+  temporaryDirectory,
+  workingCopy,
+} from "../../support/git/git.ts";
+import { spawnedWhile } from "../../support/process/spawned.ts";
 
 const app = await startTestApp();
 const root = await app.givenUser("root", { admin: true });

@@ -1,9 +1,8 @@
 import { rm } from "node:fs/promises";
 import path from "node:path";
 import { expect } from "chai";
-
-import { commit, git, temporaryDirectory, tryGit, workingCopy } from "../../support/git.ts";
-import { startGitApp, type TestProject, type TestUser } from "../../support/git-app.ts";
+import { startGitApp, type TestProject, type TestUser } from "../../support/app/git-app.ts";
+import { commit, git, temporaryDirectory, tryGit, workingCopy } from "../../support/git/git.ts";
 
 const app = await startGitApp();
 const parent = await temporaryDirectory();

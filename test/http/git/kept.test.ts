@@ -1,7 +1,8 @@
 import path from "node:path";
 import { expect } from "chai";
 
-import { basicAuth } from "../../support/basic-auth.ts";
+import { basicAuth } from "../../support/app/basic-auth.ts";
+import { startGitApp, type TestProject, type TestUser } from "../../support/app/git-app.ts";
 import {
   commit,
   fetchRequest,
@@ -9,9 +10,8 @@ import {
   temporaryDirectory,
   tryGit,
   workingCopy,
-} from "../../support/git.ts";
-import { startGitApp, type TestProject, type TestUser } from "../../support/git-app.ts";
-import { spawnedWhile } from "../../support/spawned.ts";
+} from "../../support/git/git.ts";
+import { spawnedWhile } from "../../support/process/spawned.ts";
 
 const app = await startGitApp();
 const parent = await temporaryDirectory();

@@ -1,7 +1,7 @@
 import { createHash, randomBytes, randomUUID } from "node:crypto";
 import { expect } from "chai";
 
-import { startTestApp, type TestUser } from "../../support/app.ts";
+import { startTestApp, type TestUser } from "../../support/app/app.ts";
 
 /** What git-lfs never sends, or not with such a role: the operations by themselves. */
 const app = await startTestApp();

@@ -3,9 +3,9 @@ import { readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { expect } from "chai";
 
-import { startTestApp, type TestUser } from "../../support/app.ts";
-import { commit, git, temporaryDirectory, tryGit, workingCopy } from "../../support/git.ts";
-import { needsProgram } from "../../support/program.ts";
+import { startTestApp, type TestUser } from "../../support/app/app.ts";
+import { commit, git, temporaryDirectory, tryGit, workingCopy } from "../../support/git/git.ts";
+import { needsProgram } from "../../support/process/program.ts";
 
 /** Driven by the real git-lfs, over HTTP with a token as the password. */
 const app = await startTestApp();

@@ -1,8 +1,8 @@
 import { expect } from "chai";
 
 import { repositoryStream } from "../../../src/events/repository/repository.ts";
-import { type Send, startTestApp, type TestProject, type TestUser } from "../../support/app.ts";
-import { commit, git, temporaryDirectory, tryGit, workingCopy } from "../../support/git.ts";
+import { type Send, startTestApp, type TestProject, type TestUser } from "../../support/app/app.ts";
+import { commit, git, temporaryDirectory, tryGit, workingCopy } from "../../support/git/git.ts";
 
 const app = await startTestApp();
 const parent = await temporaryDirectory();

@@ -3,10 +3,10 @@ import path from "node:path";
 import { expect } from "chai";
 
 import { optionRemarks, optionsFor, readPushOptions } from "../../../src/git/push-option.ts";
-import { startTestApp } from "../../support/app.ts";
-import { eventually } from "../../support/eventually.ts";
-import { commit, git, temporaryDirectory, tryGit, workingCopy } from "../../support/git.ts";
-import { pipelinesOf } from "../../support/pipeline-app.ts";
+import { pipelinesOf } from "../../support/agent/pipeline-app.ts";
+import { startTestApp } from "../../support/app/app.ts";
+import { eventually } from "../../support/app/eventually.ts";
+import { commit, git, temporaryDirectory, tryGit, workingCopy } from "../../support/git/git.ts";
 
 const app = await startTestApp({ workers: true });
 const anna = await app.givenUser("anna");

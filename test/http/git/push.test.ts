@@ -4,8 +4,8 @@ import { expect } from "chai";
 
 import { repositoryStream } from "../../../src/events/repository/repository.ts";
 import { flushPacket, packet } from "../../../src/platform/git/pkt-line.ts";
-import { commit, git, temporaryDirectory, tryGit, workingCopy } from "../../support/git.ts";
-import { startGitApp, type TestProject, type TestUser } from "../../support/git-app.ts";
+import { startGitApp, type TestProject, type TestUser } from "../../support/app/git-app.ts";
+import { commit, git, temporaryDirectory, tryGit, workingCopy } from "../../support/git/git.ts";
 
 const app = await startGitApp();
 const parent = await temporaryDirectory();

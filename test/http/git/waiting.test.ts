@@ -2,11 +2,11 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { expect } from "chai";
 import { packet } from "../../../src/platform/git/pkt-line.ts";
-import { basicAuth } from "../../support/basic-auth.ts";
-import { eventually } from "../../support/eventually.ts";
-import { commit, git, temporaryDirectory, workingCopy } from "../../support/git.ts";
-import { startGitApp, type TestProject, type TestUser } from "../../support/git-app.ts";
-import { processes } from "../../support/process.ts";
+import { basicAuth } from "../../support/app/basic-auth.ts";
+import { eventually } from "../../support/app/eventually.ts";
+import { startGitApp, type TestProject, type TestUser } from "../../support/app/git-app.ts";
+import { commit, git, temporaryDirectory, workingCopy } from "../../support/git/git.ts";
+import { processes } from "../../support/process/process.ts";
 
 /** One slot: all other requests wait. */
 const app = await startGitApp({ slots: { slotsMax: 1 } });

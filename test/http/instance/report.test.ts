@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { expect } from "chai";
 import { ownerScopes } from "../../../src/http/access/owner-scope.ts";
-import { codeOf } from "../../support/answer.ts";
-import { startTestApp } from "../../support/app.ts";
-import { givenWorld } from "../../support/world.ts";
+import { codeOf } from "../../support/app/answer.ts";
+import { startTestApp } from "../../support/app/app.ts";
+import { givenWorld } from "../../support/app/world.ts";
 
 const app = await startTestApp();
 const world = await givenWorld(app);

@@ -2,9 +2,9 @@ import { randomUUID } from "node:crypto";
 import { expect } from "chai";
 import { settingsDefaults } from "../../../src/events/instance/settings.ts";
 import { settingsRoutes } from "../../../src/http/instance/settings.ts";
-import { codeOf } from "../../support/answer.ts";
-import { startTestApp } from "../../support/app.ts";
-import { basicAuth } from "../../support/basic-auth.ts";
+import { codeOf } from "../../support/app/answer.ts";
+import { startTestApp } from "../../support/app/app.ts";
+import { basicAuth } from "../../support/app/basic-auth.ts";
 
 const app = await startTestApp();
 const root = await app.givenUser("root", { admin: true });

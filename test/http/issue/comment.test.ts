@@ -3,9 +3,9 @@ import { expect } from "chai";
 import { issueCommentStream } from "../../../src/events/issue/issue-comment.ts";
 import { auditTrail } from "../../../src/projections/audit/trail.ts";
 import { notificationOf } from "../../../src/workers/webhook/notification.ts";
-import { codeOf } from "../../support/answer.ts";
-import { startTestApp, type TestUser } from "../../support/app.ts";
-import { expectOk, issueClient, type Json } from "../../support/issue.ts";
+import { codeOf } from "../../support/app/answer.ts";
+import { startTestApp, type TestUser } from "../../support/app/app.ts";
+import { expectOk, issueClient, type Json } from "../../support/app/issue.ts";
 
 const app = await startTestApp();
 const anna = await app.givenUser("anna");

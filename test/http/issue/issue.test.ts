@@ -3,10 +3,10 @@ import { expect } from "chai";
 import { forgetUser } from "../../../src/commands/user/forget-user.ts";
 import { IssueStatus } from "../../../src/events/issue/issue.ts";
 import { commandDeps } from "../../../src/http/core/command-deps.ts";
-import { codeOf } from "../../support/answer.ts";
-import { startTestApp } from "../../support/app.ts";
-import { metadataFor } from "../../support/history.ts";
-import { expectOk, issueClient, type Json } from "../../support/issue.ts";
+import { codeOf } from "../../support/app/answer.ts";
+import { startTestApp } from "../../support/app/app.ts";
+import { metadataFor } from "../../support/app/history.ts";
+import { expectOk, issueClient, type Json } from "../../support/app/issue.ts";
 
 const app = await startTestApp();
 const anna = await app.givenUser("anna");

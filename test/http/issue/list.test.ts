@@ -1,7 +1,7 @@
 import { expect } from "chai";
 
-import { startTestApp } from "../../support/app.ts";
-import { issueClient } from "../../support/issue.ts";
+import { startTestApp } from "../../support/app/app.ts";
+import { issueClient } from "../../support/app/issue.ts";
 
 const app = await startTestApp();
 const anna = await app.givenUser("anna");

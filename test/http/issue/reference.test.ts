@@ -2,10 +2,10 @@ import { setTimeout as delay } from "node:timers/promises";
 import { expect } from "chai";
 
 import { searchChange } from "../../../src/workers/reference/commit-reference.ts";
-import { startTestApp, type TestUser } from "../../support/app.ts";
-import { eventually } from "../../support/eventually.ts";
-import { commit, git, temporaryDirectory, workingCopy } from "../../support/git.ts";
-import { expectOk, issueClient, type Json } from "../../support/issue.ts";
+import { startTestApp, type TestUser } from "../../support/app/app.ts";
+import { eventually } from "../../support/app/eventually.ts";
+import { expectOk, issueClient, type Json } from "../../support/app/issue.ts";
+import { commit, git, temporaryDirectory, workingCopy } from "../../support/git/git.ts";
 
 const app = await startTestApp({ workers: true });
 const anna = await app.givenUser("anna");

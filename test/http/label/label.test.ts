@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { expect } from "chai";
 
 import { isTextLight } from "../../../src/http/label/view.ts";
-import { startTestApp, type TestUser } from "../../support/app.ts";
+import { startTestApp, type TestUser } from "../../support/app/app.ts";
 
 const app = await startTestApp();
 const anna = await app.givenUser("anna");

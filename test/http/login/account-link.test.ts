@@ -1,11 +1,11 @@
 import { expect } from "chai";
 import { recoveryStream } from "../../../src/events/user/recovery.ts";
-import { codeOf } from "../../support/answer.ts";
-import { startTestApp } from "../../support/app.ts";
-import { basicAuth } from "../../support/basic-auth.ts";
-import { browser } from "../../support/browser.ts";
-import { eventually } from "../../support/eventually.ts";
-import { startMailbox } from "../../support/mailbox.ts";
+import { codeOf } from "../../support/app/answer.ts";
+import { startTestApp } from "../../support/app/app.ts";
+import { basicAuth } from "../../support/app/basic-auth.ts";
+import { eventually } from "../../support/app/eventually.ts";
+import { startMailbox } from "../../support/app/mailbox.ts";
+import { browser } from "../../support/client/browser.ts";
 
 const mailbox = await startMailbox();
 const app = await startTestApp({ workers: true, smtpUrl: mailbox.url, cheapPasswords: true });

@@ -1,9 +1,8 @@
 import { expect } from "chai";
-import { startTestApp } from "../../support/app.ts";
-import { basicAuth } from "../../support/basic-auth.ts";
-import { type Browser, browser } from "../../support/browser.ts";
-import { needsProgram } from "../../support/program.ts";
-import { peopleDn, reader, startSlapd, suffix } from "../../support/slapd.ts";
+import { startTestApp } from "../../support/app/app.ts";
+import { basicAuth } from "../../support/app/basic-auth.ts";
+import { type Browser, browser } from "../../support/client/browser.ts";
+import { peopleDn, reader, startSlapd, suffix } from "../../support/client/slapd.ts";
 import {
   aliasIn,
   change,
@@ -11,7 +10,8 @@ import {
   openLoginPages,
   switchConnection,
   whoByConsoleToken,
-} from "../../support/sso.ts";
+} from "../../support/client/sso.ts";
+import { needsProgram } from "../../support/process/program.ts";
 
 needsProgram("slapd", "slapadd");
 const slapd = await startSlapd(

@@ -2,8 +2,8 @@ import { expect } from "chai";
 
 import { startHttp } from "../../../src/http/role.ts";
 import { findUserById } from "../../../src/projections/user/user.ts";
-import { startTestApp, type TestUser } from "../../support/app.ts";
-import { type Browser, browser } from "../../support/browser.ts";
+import { startTestApp, type TestUser } from "../../support/app/app.ts";
+import { type Browser, browser } from "../../support/client/browser.ts";
 
 const closing: (() => Promise<void>)[] = [];
 after(() => Promise.all(closing.map((close) => close())));

@@ -1,7 +1,7 @@
 import { expect } from "chai";
 
 import { loginConnectionStream } from "../../../src/events/login/connection.ts";
-import { startTestApp } from "../../support/app.ts";
+import { startTestApp } from "../../support/app/app.ts";
 
 const app = await startTestApp();
 const root = await app.givenUser("root", { admin: true });

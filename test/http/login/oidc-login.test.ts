@@ -1,9 +1,9 @@
 import { createHmac, generateKeyPairSync, sign } from "node:crypto";
 import { expect } from "chai";
 
-import { startTestApp } from "../../support/app.ts";
-import { type Browser, browser } from "../../support/browser.ts";
-import { type OidcPerson, oidcProvider, startServer } from "../../support/oidc-provider.ts";
+import { startTestApp } from "../../support/app/app.ts";
+import { type Browser, browser } from "../../support/client/browser.ts";
+import { type OidcPerson, oidcProvider, startServer } from "../../support/client/oidc-provider.ts";
 import {
   aliasIn,
   change,
@@ -12,7 +12,7 @@ import {
   sameBrowser,
   switchConnection,
   whoByConsoleToken,
-} from "../../support/sso.ts";
+} from "../../support/client/sso.ts";
 
 const [server, fake] = [await startServer(), await startServer()];
 const named = [server, fake].map(({ port }) => `127.0.0.1:${port}`);

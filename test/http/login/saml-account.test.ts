@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { expect } from "chai";
 
-import { browser } from "../../support/browser.ts";
-import { samlProvider } from "../../support/saml-provider.ts";
-import { samlWorld } from "../../support/saml-world.ts";
+import { browser } from "../../support/client/browser.ts";
+import { samlProvider } from "../../support/client/saml-provider.ts";
+import { samlWorld } from "../../support/client/saml-world.ts";
 import {
   aliasIn,
   change,
@@ -11,7 +11,7 @@ import {
   openLoginPages,
   switchConnection,
   whoByConsoleToken,
-} from "../../support/sso.ts";
+} from "../../support/client/sso.ts";
 
 const { app, root, idp, body, uuid, at, target, begin, bring, logIn, person, latest } =
   await samlWorld();

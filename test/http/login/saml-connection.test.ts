@@ -2,8 +2,8 @@ import { randomUUID } from "node:crypto";
 import { expect } from "chai";
 
 import { loginConnectionStream } from "../../../src/events/login/connection.ts";
-import { startTestApp } from "../../support/app.ts";
-import { givenCertificate } from "../../support/certificate.ts";
+import { startTestApp } from "../../support/app/app.ts";
+import { givenCertificate } from "../../support/client/certificate.ts";
 
 const app = await startTestApp();
 const root = await app.givenUser("root", { admin: true });

@@ -1,17 +1,17 @@
 import { expect } from "chai";
 
 import { startHttp } from "../../../src/http/role.ts";
-import { browser } from "../../support/browser.ts";
-import { startReceiver } from "../../support/receiver.ts";
-import { samlProvider } from "../../support/saml-provider.ts";
-import { samlWorld } from "../../support/saml-world.ts";
+import { browser } from "../../support/client/browser.ts";
+import { startReceiver } from "../../support/client/receiver.ts";
+import { samlProvider } from "../../support/client/saml-provider.ts";
+import { samlWorld } from "../../support/client/saml-world.ts";
 import {
   aliasIn,
   connectionOf,
   sameBrowser,
   switchConnection,
   whoByConsoleToken,
-} from "../../support/sso.ts";
+} from "../../support/client/sso.ts";
 
 const {
   app,

@@ -5,7 +5,7 @@ import { approvalConfigurationDefault } from "../../../src/events/merge-request/
 import { approvalRulesFor } from "../../../src/projections/merge-request/approval-rule.ts";
 import { findProject } from "../../../src/projections/project/project.ts";
 import { rulesOf } from "../../../src/workers/merge-request/approver.ts";
-import { type Send, startTestApp, type TestUser } from "../../support/app.ts";
+import { type Send, startTestApp, type TestUser } from "../../support/app/app.ts";
 
 const app = await startTestApp();
 const as = (user: { token: string }, body?: unknown): Send => ({ token: user.token, body });

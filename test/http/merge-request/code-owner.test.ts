@@ -1,8 +1,8 @@
 import { expect } from "chai";
 
-import { startTestApp } from "../../support/app.ts";
-import { expectOk } from "../../support/issue.ts";
-import { type Json, type MergeWorld, mergeWorlds } from "../../support/merge-world.ts";
+import { startTestApp } from "../../support/app/app.ts";
+import { expectOk } from "../../support/app/issue.ts";
+import { type Json, type MergeWorld, mergeWorlds } from "../../support/git/merge-world.ts";
 
 const app = await startTestApp();
 const { people, world: newWorld } = await mergeWorlds(app);

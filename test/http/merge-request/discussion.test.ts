@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { expect } from "chai";
 
-import { codeOf } from "../../support/answer.ts";
-import { startTestApp, type TestUser } from "../../support/app.ts";
-import { git } from "../../support/git.ts";
-import { type Json, type MergeWorld, mergeWorlds } from "../../support/merge-world.ts";
+import { codeOf } from "../../support/app/answer.ts";
+import { startTestApp, type TestUser } from "../../support/app/app.ts";
+import { git } from "../../support/git/git.ts";
+import { type Json, type MergeWorld, mergeWorlds } from "../../support/git/merge-world.ts";
 
 const app = await startTestApp();
 const { people, world: newWorld } = await mergeWorlds(app);

@@ -2,11 +2,11 @@ import { createHash, randomBytes } from "node:crypto";
 import { expect } from "chai";
 import type { Refusal } from "../../../src/platform/refusal.ts";
 import { withNewestSource } from "../../../src/workers/merge-request/source.ts";
-import { codeOf } from "../../support/answer.ts";
-import { startTestApp, type TestUser } from "../../support/app.ts";
-import { basicAuth } from "../../support/basic-auth.ts";
-import { commit, git, tryGit } from "../../support/git.ts";
-import { idOf, type Json, type MergeWorld, mergeWorlds } from "../../support/merge-world.ts";
+import { codeOf } from "../../support/app/answer.ts";
+import { startTestApp, type TestUser } from "../../support/app/app.ts";
+import { basicAuth } from "../../support/app/basic-auth.ts";
+import { commit, git, tryGit } from "../../support/git/git.ts";
+import { idOf, type Json, type MergeWorld, mergeWorlds } from "../../support/git/merge-world.ts";
 
 const app = await startTestApp();
 const { people, world: newWorld } = await mergeWorlds(app);

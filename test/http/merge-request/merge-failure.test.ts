@@ -5,11 +5,11 @@ import path from "node:path";
 import { expect } from "chai";
 import { checkMerge } from "../../../src/platform/git/merge-commits.ts";
 import { mergeTrees } from "../../../src/platform/git/merge-tree.ts";
-import { codeOf } from "../../support/answer.ts";
-import { startTestApp } from "../../support/app.ts";
-import { git } from "../../support/git.ts";
-import { type Json, type MergeWorld, mergeWorlds } from "../../support/merge-world.ts";
-import { skipWithout } from "../../support/program.ts";
+import { codeOf } from "../../support/app/answer.ts";
+import { startTestApp } from "../../support/app/app.ts";
+import { git } from "../../support/git/git.ts";
+import { type Json, type MergeWorld, mergeWorlds } from "../../support/git/merge-world.ts";
+import { skipWithout } from "../../support/process/program.ts";
 
 const isWritable = (directory: string): boolean => {
   try {

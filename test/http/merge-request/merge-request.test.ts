@@ -4,18 +4,18 @@ import { handle } from "../../../src/commands/core/handle.ts";
 import { mergeRequest } from "../../../src/commands/merge-request/merge-request.ts";
 import { forgetUser } from "../../../src/commands/user/forget-user.ts";
 import { commandDeps } from "../../../src/http/core/command-deps.ts";
-import { codeOf } from "../../support/answer.ts";
-import { startTestApp } from "../../support/app.ts";
-import { git, tryGit } from "../../support/git.ts";
-import { metadataFor } from "../../support/history.ts";
+import { codeOf } from "../../support/app/answer.ts";
+import { startTestApp } from "../../support/app/app.ts";
+import { metadataFor } from "../../support/app/history.ts";
+import { loggedIn } from "../../support/app/site-world.ts";
+import { git, tryGit } from "../../support/git/git.ts";
 import {
   idOf,
   type Json,
   type MergeWorld,
   mergeWorlds,
   wanted,
-} from "../../support/merge-world.ts";
-import { loggedIn } from "../../support/site-world.ts";
+} from "../../support/git/merge-world.ts";
 
 const app = await startTestApp();
 const { people, world: newWorld } = await mergeWorlds(app);

@@ -1,12 +1,12 @@
 import { expect } from "chai";
 import { findJob } from "../../../src/projections/pipeline/query.ts";
 import { jobPayload } from "../../../src/workers/pipeline/payload.ts";
-import { codeOf } from "../../support/answer.ts";
-import { startTestApp } from "../../support/app.ts";
-import { eventually } from "../../support/eventually.ts";
-import { commit, git } from "../../support/git.ts";
-import { type Json, type MergeWorld, mergeWorlds } from "../../support/merge-world.ts";
-import { pipelinesOf } from "../../support/pipeline-app.ts";
+import { pipelinesOf } from "../../support/agent/pipeline-app.ts";
+import { codeOf } from "../../support/app/answer.ts";
+import { startTestApp } from "../../support/app/app.ts";
+import { eventually } from "../../support/app/eventually.ts";
+import { commit, git } from "../../support/git/git.ts";
+import { type Json, type MergeWorld, mergeWorlds } from "../../support/git/merge-world.ts";
 
 const app = await startTestApp({ workers: true });
 const { people, world: newWorld } = await mergeWorlds(app);

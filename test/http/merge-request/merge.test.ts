@@ -4,10 +4,10 @@ import { changeRefs } from "../../../src/git/ref-change.ts";
 import { findMergeRequest } from "../../../src/projections/merge-request/merge-request-query.ts";
 import { findProjectById } from "../../../src/projections/project/project.ts";
 import { merge } from "../../../src/workers/merge-request/merge.ts";
-import { codeOf } from "../../support/answer.ts";
-import { startTestApp, type TestUser } from "../../support/app.ts";
-import { commit, git } from "../../support/git.ts";
-import { idOf, type Json, type MergeWorld, mergeWorlds } from "../../support/merge-world.ts";
+import { codeOf } from "../../support/app/answer.ts";
+import { startTestApp, type TestUser } from "../../support/app/app.ts";
+import { commit, git } from "../../support/git/git.ts";
+import { idOf, type Json, type MergeWorld, mergeWorlds } from "../../support/git/merge-world.ts";
 
 const app = await startTestApp();
 const { people, world: newWorld } = await mergeWorlds(app);

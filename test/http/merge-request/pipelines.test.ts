@@ -1,9 +1,8 @@
 import { expect } from "chai";
-
-import { startTestApp, type TestUser } from "../../support/app.ts";
-import { git } from "../../support/git.ts";
-import { type Json, mergeWorlds } from "../../support/merge-world.ts";
-import { pipelinesOf } from "../../support/pipeline-app.ts";
+import { pipelinesOf } from "../../support/agent/pipeline-app.ts";
+import { startTestApp, type TestUser } from "../../support/app/app.ts";
+import { git } from "../../support/git/git.ts";
+import { type Json, mergeWorlds } from "../../support/git/merge-world.ts";
 
 const app = await startTestApp();
 const { people, world: newWorld } = await mergeWorlds(app);

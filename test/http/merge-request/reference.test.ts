@@ -1,10 +1,10 @@
 import { expect } from "chai";
 
 import { closeIssuesOf } from "../../../src/workers/merge-request/close-issues.ts";
-import { startTestApp } from "../../support/app.ts";
-import { eventually } from "../../support/eventually.ts";
-import { git } from "../../support/git.ts";
-import { idOf, type Json, type MergeWorld, mergeWorlds } from "../../support/merge-world.ts";
+import { startTestApp } from "../../support/app/app.ts";
+import { eventually } from "../../support/app/eventually.ts";
+import { git } from "../../support/git/git.ts";
+import { idOf, type Json, type MergeWorld, mergeWorlds } from "../../support/git/merge-world.ts";
 
 const app = await startTestApp({ workers: true });
 const { people, world: newWorld } = await mergeWorlds(app);

@@ -1,11 +1,11 @@
 import { expect } from "chai";
 
-import { codeOf } from "../../support/answer.ts";
-import { startTestApp } from "../../support/app.ts";
-import { git, temporaryDirectory, tryGit } from "../../support/git.ts";
-import { expectOk, type Json } from "../../support/issue.ts";
-import { mergeWorlds } from "../../support/merge-world.ts";
-import { loggedIn } from "../../support/site-world.ts";
+import { codeOf } from "../../support/app/answer.ts";
+import { startTestApp } from "../../support/app/app.ts";
+import { expectOk, type Json } from "../../support/app/issue.ts";
+import { loggedIn } from "../../support/app/site-world.ts";
+import { git, temporaryDirectory, tryGit } from "../../support/git/git.ts";
+import { mergeWorlds } from "../../support/git/merge-world.ts";
 
 const app = await startTestApp();
 const { people, world: newWorld } = await mergeWorlds(app);

@@ -2,9 +2,8 @@ import { expect } from "chai";
 import * as client from "openid-client";
 
 import { startHttp } from "../../../src/http/role.ts";
-import { startTestApp, type TestUser } from "../../support/app.ts";
-import { type Browser, browser } from "../../support/browser.ts";
-import { eventually } from "../../support/eventually.ts";
+import { startTestApp, type TestUser } from "../../support/app/app.ts";
+import { eventually } from "../../support/app/eventually.ts";
 import {
   authorizePath,
   decide,
@@ -14,7 +13,8 @@ import {
   postForm,
   refresh,
   type TestApplication,
-} from "../../support/oauth.ts";
+} from "../../support/app/oauth.ts";
+import { type Browser, browser } from "../../support/client/browser.ts";
 
 const closing: (() => Promise<void>)[] = [];
 after(() => Promise.all(closing.map((close) => close())));

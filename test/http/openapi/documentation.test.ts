@@ -2,7 +2,7 @@ import { expect } from "chai";
 
 import { documentation } from "../../../src/http/openapi/documentation.ts";
 import { routes } from "../../../src/http/routes.ts";
-import { serveRoutes } from "../../support/machinery.ts";
+import { serveRoutes } from "../../support/app/machinery.ts";
 
 const { url } = await serveRoutes(routes, { before: [documentation(routes)] });
 

@@ -5,10 +5,10 @@ import type { EventStore } from "../../../src/platform/event-store/event-store.t
 import { StoreUnavailable } from "../../../src/platform/event-store/event-store.ts";
 import { openPostgres } from "../../../src/platform/postgres.ts";
 import { untilGathered } from "../../../src/projections/core/gathered.ts";
-import { startTestApp } from "../../support/app.ts";
-import { eventually } from "../../support/eventually.ts";
-import { serveRoutes } from "../../support/machinery.ts";
-import { changeCheckpoints } from "../../support/projection.ts";
+import { startTestApp } from "../../support/app/app.ts";
+import { eventually } from "../../support/app/eventually.ts";
+import { serveRoutes } from "../../support/app/machinery.ts";
+import { changeCheckpoints } from "../../support/app/projection.ts";
 
 const app = await startTestApp();
 const { deps } = app;

@@ -3,7 +3,7 @@ import { expect } from "chai";
 
 import { currentRun } from "../../../src/platform/postgres-run.ts";
 import { saveReactorPositions } from "../../../src/workers/core/reactor-checkpoint.ts";
-import { startTestApp, type TestUser } from "../../support/app.ts";
+import { startTestApp, type TestUser } from "../../support/app/app.ts";
 
 const app = await startTestApp();
 

@@ -1,6 +1,6 @@
 import { expect } from "chai";
-import { startTestApp } from "../../support/app.ts";
-import { basicAuth } from "../../support/basic-auth.ts";
+import { startTestApp } from "../../support/app/app.ts";
+import { basicAuth } from "../../support/app/basic-auth.ts";
 
 const app = await startTestApp();
 const root = await app.givenUser("root", { admin: true });

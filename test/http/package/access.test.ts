@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { expect } from "chai";
 
-import { startTestApp } from "../../support/app.ts";
-import { packageBase as base, registryOf } from "../../support/package.ts";
+import { startTestApp } from "../../support/app/app.ts";
+import { packageBase as base, registryOf } from "../../support/package/package.ts";
 
 const app = await startTestApp();
 const root = await app.givenUser("root", { admin: true });

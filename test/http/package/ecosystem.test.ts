@@ -1,9 +1,9 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { expect } from "chai";
 
-import { startTestApp } from "../../support/app.ts";
-import { composerZip, npmTarball, nupkg, wheel } from "../../support/archive.ts";
-import { registryOf } from "../../support/package.ts";
+import { startTestApp } from "../../support/app/app.ts";
+import { composerZip, npmTarball, nupkg, wheel } from "../../support/git/archive.ts";
+import { registryOf } from "../../support/package/package.ts";
 
 const app = await startTestApp();
 const { token } = await app.givenUser("root", { admin: true });

@@ -2,9 +2,9 @@ import { createHash, randomBytes } from "node:crypto";
 import { request } from "node:http";
 import { expect } from "chai";
 
-import { startTestApp } from "../../support/app.ts";
-import { eventually } from "../../support/eventually.ts";
-import { packageBase as base, type FileView, registryOf } from "../../support/package.ts";
+import { startTestApp } from "../../support/app/app.ts";
+import { eventually } from "../../support/app/eventually.ts";
+import { packageBase as base, type FileView, registryOf } from "../../support/package/package.ts";
 
 const app = await startTestApp();
 const { token } = await app.givenUser("root", { admin: true });

@@ -3,8 +3,8 @@ import { expect } from "chai";
 import { pages } from "../../../src/http/html-pages.ts";
 import type { PageRoute } from "../../../src/http/page/route.ts";
 import { routes } from "../../../src/http/routes.ts";
-import { startTestApp, type TestUser } from "../../support/app.ts";
-import { type Browser, browser } from "../../support/browser.ts";
+import { startTestApp, type TestUser } from "../../support/app/app.ts";
+import { type Browser, browser } from "../../support/client/browser.ts";
 
 const app = await startTestApp();
 

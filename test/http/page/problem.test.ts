@@ -1,8 +1,8 @@
 import { generateKeyPairSync } from "node:crypto";
 import { expect } from "chai";
 
-import { startTestApp } from "../../support/app.ts";
-import { browser } from "../../support/browser.ts";
+import { startTestApp } from "../../support/app/app.ts";
+import { browser } from "../../support/client/browser.ts";
 
 const app = await startTestApp();
 const anna = await app.givenUser("anna");

@@ -7,9 +7,9 @@ import {
   environmentStopWorker,
   sweepExpiredEnvironments,
 } from "../../../src/workers/pipeline/stop-environment.ts";
-import { startTestApp } from "../../support/app.ts";
-import { eventually } from "../../support/eventually.ts";
-import { pipelinesOf, type View } from "../../support/pipeline-app.ts";
+import { pipelinesOf, type View } from "../../support/agent/pipeline-app.ts";
+import { startTestApp } from "../../support/app/app.ts";
+import { eventually } from "../../support/app/eventually.ts";
 
 const app = await startTestApp({ workers: true });
 const anna = await app.givenUser("anna");

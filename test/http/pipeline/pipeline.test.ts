@@ -1,8 +1,7 @@
 import { expect } from "chai";
-
-import { startTestApp } from "../../support/app.ts";
-import { eventually } from "../../support/eventually.ts";
-import { failing, pipelinesOf } from "../../support/pipeline-app.ts";
+import { failing, pipelinesOf } from "../../support/agent/pipeline-app.ts";
+import { startTestApp } from "../../support/app/app.ts";
+import { eventually } from "../../support/app/eventually.ts";
 
 const app = await startTestApp({ workers: true });
 const anna = await app.givenUser("anna");

@@ -3,9 +3,9 @@ import { expect } from "chai";
 import type { WorkerDeps } from "../../../src/workers/core/deps.ts";
 import { scheduleWorker } from "../../../src/workers/pipeline/schedule.ts";
 import { triggerJobWorker } from "../../../src/workers/pipeline/trigger-job.ts";
-import type { Answer } from "../../support/app.ts";
-import { startTestApp } from "../../support/app.ts";
-import { pipelinesOf } from "../../support/pipeline-app.ts";
+import { pipelinesOf } from "../../support/agent/pipeline-app.ts";
+import type { Answer } from "../../support/app/app.ts";
+import { startTestApp } from "../../support/app/app.ts";
 
 const app = await startTestApp();
 const anna = await app.givenUser("anna");

@@ -7,8 +7,8 @@ import { dueSchedules } from "../../../src/projections/pipeline/schedule.ts";
 import type { WorkerDeps } from "../../../src/workers/core/deps.ts";
 import { scheduleWorker } from "../../../src/workers/pipeline/schedule.ts";
 import { sweepExpiredPipelines } from "../../../src/workers/pipeline/sweep.ts";
-import { startTestApp } from "../../support/app.ts";
-import { pipelinesOf } from "../../support/pipeline-app.ts";
+import { pipelinesOf } from "../../support/agent/pipeline-app.ts";
+import { startTestApp } from "../../support/app/app.ts";
 
 const app = await startTestApp();
 const anna = await app.givenUser("anna");

@@ -4,9 +4,9 @@ import { findJob } from "../../../src/projections/pipeline/query.ts";
 import type { JobRow } from "../../../src/projections/pipeline/table.ts";
 import { environmentSlug } from "../../../src/workers/pipeline/environment-name.ts";
 import { jobPayload } from "../../../src/workers/pipeline/payload.ts";
-import { startTestApp } from "../../support/app.ts";
-import { eventually } from "../../support/eventually.ts";
-import { pipelinesOf } from "../../support/pipeline-app.ts";
+import { pipelinesOf } from "../../support/agent/pipeline-app.ts";
+import { startTestApp } from "../../support/app/app.ts";
+import { eventually } from "../../support/app/eventually.ts";
 
 const app = await startTestApp();
 const anna = await app.givenUser("anna");

@@ -3,10 +3,10 @@ import { expect } from "chai";
 import { projectStream } from "../../../src/events/project/project.ts";
 import type { Job } from "../../../src/platform/queue/queue.ts";
 import { projectPurgeWorker, sweepDeletedProjects } from "../../../src/workers/project/purge.ts";
-import { type Send, startTestApp, type TestUser } from "../../support/app.ts";
-import { eventually } from "../../support/eventually.ts";
-import { commit, git, temporaryDirectory, tryGit, workingCopy } from "../../support/git.ts";
-import { startReceiver } from "../../support/receiver.ts";
+import { type Send, startTestApp, type TestUser } from "../../support/app/app.ts";
+import { eventually } from "../../support/app/eventually.ts";
+import { startReceiver } from "../../support/client/receiver.ts";
+import { commit, git, temporaryDirectory, tryGit, workingCopy } from "../../support/git/git.ts";
 
 const app = await startTestApp({ workers: true });
 const receiver = await startReceiver();

@@ -5,9 +5,9 @@ import { ProjectId, UserId } from "../../../src/events/core/ids.ts";
 import { projectStream } from "../../../src/events/project/project.ts";
 import { repositoryStream } from "../../../src/events/repository/repository.ts";
 import { projectFork, projectForkWorker } from "../../../src/workers/project/fork.ts";
-import { type Send, startTestApp, type TestUser } from "../../support/app.ts";
-import { commit, git, temporaryDirectory, tryGit, workingCopy } from "../../support/git.ts";
-import { metadataFor } from "../../support/history.ts";
+import { type Send, startTestApp, type TestUser } from "../../support/app/app.ts";
+import { metadataFor } from "../../support/app/history.ts";
+import { commit, git, temporaryDirectory, tryGit, workingCopy } from "../../support/git/git.ts";
 
 const app = await startTestApp();
 const parent = await temporaryDirectory();

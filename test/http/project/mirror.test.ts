@@ -2,10 +2,10 @@ import { expect } from "chai";
 
 import { mirrorStream } from "../../../src/events/project/mirror.ts";
 import { repositoryStream } from "../../../src/events/repository/repository.ts";
-import { type Send, startTestApp, type TestUser } from "../../support/app.ts";
-import { eventually } from "../../support/eventually.ts";
-import { commit, git, temporaryDirectory, tryGit, workingCopy } from "../../support/git.ts";
-import { startGitServer } from "../../support/git-server.ts";
+import { type Send, startTestApp, type TestUser } from "../../support/app/app.ts";
+import { eventually } from "../../support/app/eventually.ts";
+import { commit, git, temporaryDirectory, tryGit, workingCopy } from "../../support/git/git.ts";
+import { startGitServer } from "../../support/git/git-server.ts";
 
 const app = await startTestApp({ workers: true });
 const other = await startGitServer();

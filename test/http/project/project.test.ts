@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { expect } from "chai";
 
-import { startTestApp } from "../../support/app.ts";
+import { startTestApp } from "../../support/app/app.ts";
 
 const app = await startTestApp();
 const anna = await app.givenUser("Anna");

@@ -1,11 +1,11 @@
 import { createHash, randomBytes } from "node:crypto";
 import { expect } from "chai";
 import { bytesText } from "../../../src/platform/bytes-text.ts";
-import { type Send, startTestApp, type TestUser } from "../../support/app.ts";
-import { basicAuth } from "../../support/basic-auth.ts";
-import { eventually } from "../../support/eventually.ts";
-import { commit, git, temporaryDirectory, tryGit, workingCopy } from "../../support/git.ts";
-import { type RepositoryView, repositoriesAt } from "../../support/registry.ts";
+import { type Send, startTestApp, type TestUser } from "../../support/app/app.ts";
+import { basicAuth } from "../../support/app/basic-auth.ts";
+import { eventually } from "../../support/app/eventually.ts";
+import { type RepositoryView, repositoriesAt } from "../../support/client/registry.ts";
+import { commit, git, temporaryDirectory, tryGit, workingCopy } from "../../support/git/git.ts";
 
 const app = await startTestApp({ workers: true, config: { projectBytesMax: 1_000_000 } });
 const parent = await temporaryDirectory();

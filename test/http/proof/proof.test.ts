@@ -5,8 +5,8 @@ import { expect } from "chai";
 import { logKeyOf } from "../../../src/platform/key/log-key.ts";
 import { leafOf } from "../../../src/projections/audit/log-tree.ts";
 import { provesConsistency, provesInclusion } from "../../../src/projections/audit/merkle.ts";
-import { startTestApp, type TestUser } from "../../support/app.ts";
-import { runCli } from "../../support/cli.ts";
+import { startTestApp, type TestUser } from "../../support/app/app.ts";
+import { runCli } from "../../support/process/cli.ts";
 
 const app = await startTestApp();
 

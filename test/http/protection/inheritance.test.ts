@@ -1,6 +1,6 @@
 import { expect } from "chai";
 
-import { type Send, startTestApp } from "../../support/app.ts";
+import { type Send, startTestApp } from "../../support/app/app.ts";
 
 /**
  * What a project takes over from the company and the team above it: every kind of rule under every

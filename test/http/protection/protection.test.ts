@@ -1,6 +1,6 @@
 import { expect } from "chai";
 
-import { type Send, startTestApp, type TestUser } from "../../support/app.ts";
+import { type Send, startTestApp, type TestUser } from "../../support/app/app.ts";
 
 const app = await startTestApp();
 const as = (user: { token: string }, body?: unknown): Send => ({ token: user.token, body });

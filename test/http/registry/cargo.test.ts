@@ -3,11 +3,10 @@ import { mkdir, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { promisify } from "node:util";
 import { expect } from "chai";
-
-import { tgz } from "../../support/archive.ts";
-import { temporaryDirectory } from "../../support/git.ts";
-import { needsProgram } from "../../support/program.ts";
-import { repositoriesAt, startRegistryApp } from "../../support/registry.ts";
+import { repositoriesAt, startRegistryApp } from "../../support/client/registry.ts";
+import { tgz } from "../../support/git/archive.ts";
+import { temporaryDirectory } from "../../support/git/git.ts";
+import { needsProgram } from "../../support/process/program.ts";
 
 const { app, anna, at } = await startRegistryApp();
 const base = `${app.url}/registry/project/anna/forge/repository/crates`;

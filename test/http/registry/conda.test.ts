@@ -2,11 +2,11 @@ import { createHash } from "node:crypto";
 import { expect } from "chai";
 import { decompress } from "fzstd";
 import { rawZstdFrame } from "../../../src/platform/zstd-frame.ts";
-import { startTestApp } from "../../support/app.ts";
-import { conda } from "../../support/archive.ts";
-import { basicAuth } from "../../support/basic-auth.ts";
-import { condaTarBz2 } from "../../support/conda-tar-bz2.ts";
-import { expectRefusal, repositoriesAt } from "../../support/registry.ts";
+import { startTestApp } from "../../support/app/app.ts";
+import { basicAuth } from "../../support/app/basic-auth.ts";
+import { expectRefusal, repositoriesAt } from "../../support/client/registry.ts";
+import { conda } from "../../support/git/archive.ts";
+import { condaTarBz2 } from "../../support/package/conda-tar-bz2.ts";
 
 const app = await startTestApp();
 const anna = await app.givenUser("anna");

@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import { expect } from "chai";
 import { compareMavenVersions } from "../../../src/platform/package/maven-metadata.ts";
-import { mavenPlugin } from "../../support/archive.ts";
-import { basicAuth } from "../../support/basic-auth.ts";
-import { startRegistryApp } from "../../support/registry.ts";
+import { basicAuth } from "../../support/app/basic-auth.ts";
+import { startRegistryApp } from "../../support/client/registry.ts";
+import { mavenPlugin } from "../../support/git/archive.ts";
 
 const { app, anna, at } = await startRegistryApp();
 const base = `${app.url}/registry/project/anna/forge/repository/mvn`;

@@ -4,8 +4,8 @@ import { expect } from "chai";
 import { downloadsOf } from "../../../src/http/package/download-count.ts";
 import { repositoryNamed } from "../../../src/http/registry/memory.ts";
 import type { OnChange } from "../../../src/projections/core/visible.ts";
-import { eventually } from "../../support/eventually.ts";
-import { nativeRegistry } from "../../support/native-registry.ts";
+import { eventually } from "../../support/app/eventually.ts";
+import { nativeRegistry } from "../../support/client/native-registry.ts";
 
 const { app, at, baseOf, get, send } = await nativeRegistry();
 

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { expect } from "chai";
-import { startTestApp, type TestUser } from "../../support/app.ts";
-import { basicAuth } from "../../support/basic-auth.ts";
-import { repositoriesAt } from "../../support/registry.ts";
+import { startTestApp, type TestUser } from "../../support/app/app.ts";
+import { basicAuth } from "../../support/app/basic-auth.ts";
+import { repositoriesAt } from "../../support/client/registry.ts";
 
 const app = await startTestApp();
 const anna = await app.givenUser("anna");

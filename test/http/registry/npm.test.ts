@@ -5,11 +5,11 @@ import { promisify } from "node:util";
 import { expect } from "chai";
 
 import { sentIndexes } from "../../../src/http/registry/part.ts";
-import { npmTarball } from "../../support/archive.ts";
-import { eventually } from "../../support/eventually.ts";
-import { temporaryDirectory } from "../../support/git.ts";
-import { needsProgram } from "../../support/program.ts";
-import { startRegistryApp } from "../../support/registry.ts";
+import { eventually } from "../../support/app/eventually.ts";
+import { startRegistryApp } from "../../support/client/registry.ts";
+import { npmTarball } from "../../support/git/archive.ts";
+import { temporaryDirectory } from "../../support/git/git.ts";
+import { needsProgram } from "../../support/process/program.ts";
 
 const { app, anna, at, baseOf, headers } = await startRegistryApp();
 const run = promisify(execFile);

@@ -1,8 +1,12 @@
 import { expect } from "chai";
 
 import { sweepPackageTrash } from "../../../src/workers/package/trash-sweep.ts";
-import { type Answer, startTestApp } from "../../support/app.ts";
-import { expectRefusal, type RepositoryView, repositoriesAt } from "../../support/registry.ts";
+import { type Answer, startTestApp } from "../../support/app/app.ts";
+import {
+  expectRefusal,
+  type RepositoryView,
+  repositoriesAt,
+} from "../../support/client/registry.ts";
 
 const app = await startTestApp();
 const anna = await app.givenUser("anna");

@@ -14,7 +14,7 @@ import {
   sentIndexes,
 } from "../../../src/http/registry/part.ts";
 import { asCaller } from "../../../src/platform/caller-share.ts";
-import { testDatabase } from "../../support/database.ts";
+import { testDatabase } from "../../support/store/database.ts";
 
 const { db } = await testDatabase("app");
 

@@ -1,8 +1,7 @@
 import { get } from "node:http";
 import { expect } from "chai";
-
-import { conda } from "../../support/archive.ts";
-import { startRegistryApp } from "../../support/registry.ts";
+import { startRegistryApp } from "../../support/client/registry.ts";
+import { conda } from "../../support/git/archive.ts";
 
 const { app, anna, at, headers } = await startRegistryApp();
 const bob = await app.givenUser("bob");

@@ -2,8 +2,12 @@ import { createHash } from "node:crypto";
 import { gzipSync } from "node:zlib";
 import { expect } from "chai";
 
-import { type RepositoryView, repositoriesAt, startRegistryApp } from "../../support/registry.ts";
-import { startUpstream } from "../../support/upstream.ts";
+import {
+  type RepositoryView,
+  repositoriesAt,
+  startRegistryApp,
+} from "../../support/client/registry.ts";
+import { startUpstream } from "../../support/client/upstream.ts";
 
 const stranger = await startUpstream();
 const upstream = await startUpstream();

@@ -5,11 +5,11 @@ import path from "node:path";
 import { promisify } from "node:util";
 import { expect } from "chai";
 import { filesInRange } from "../../../src/projections/package/part.ts";
-import { tgz, wheel, zip } from "../../support/archive.ts";
-import { basicAuth } from "../../support/basic-auth.ts";
-import { temporaryDirectory } from "../../support/git.ts";
-import { needsProgram } from "../../support/program.ts";
-import { startRegistryApp } from "../../support/registry.ts";
+import { basicAuth } from "../../support/app/basic-auth.ts";
+import { startRegistryApp } from "../../support/client/registry.ts";
+import { tgz, wheel, zip } from "../../support/git/archive.ts";
+import { temporaryDirectory } from "../../support/git/git.ts";
+import { needsProgram } from "../../support/process/program.ts";
 
 const { app, anna, at } = await startRegistryApp();
 const base = `${app.url}/registry/project/anna/forge/repository/py`;

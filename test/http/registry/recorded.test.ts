@@ -4,8 +4,8 @@ import { decompress } from "fzstd";
 import { z } from "zod";
 
 import { isRecord } from "../../../src/platform/is-record.ts";
-import { readRecording, recordingWith, sendRecorded } from "../../support/recorded.ts";
-import { startRegistryApp } from "../../support/registry.ts";
+import { readRecording, recordingWith, sendRecorded } from "../../support/app/recorded.ts";
+import { startRegistryApp } from "../../support/client/registry.ts";
 
 /**
  * What clients sent that tests cannot install, with paths below the repository. `{host}`, `{url}`, `{token}`, `{basic}`

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { expect } from "chai";
 
-import { startTestApp } from "../../support/app.ts";
-import { expectRefusal, repositoriesAt } from "../../support/registry.ts";
+import { startTestApp } from "../../support/app/app.ts";
+import { expectRefusal, repositoriesAt } from "../../support/client/registry.ts";
 
 const app = await startTestApp();
 const root = await app.givenUser("root", { admin: true });

@@ -3,8 +3,8 @@ import { readdir } from "node:fs/promises";
 import path from "node:path";
 import { expect } from "chai";
 
-import { startTestApp } from "../../support/app.ts";
-import { commit, git, temporaryDirectory, workingCopy } from "../../support/git.ts";
+import { startTestApp } from "../../support/app/app.ts";
+import { commit, git, temporaryDirectory, workingCopy } from "../../support/git/git.ts";
 
 const app = await startTestApp();
 const parent = await temporaryDirectory();

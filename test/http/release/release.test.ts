@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { expect } from "chai";
 
-import { startTestApp, type TestUser } from "../../support/app.ts";
-import { commit, git, temporaryDirectory, workingCopy } from "../../support/git.ts";
+import { startTestApp, type TestUser } from "../../support/app/app.ts";
+import { commit, git, temporaryDirectory, workingCopy } from "../../support/git/git.ts";
 
 const app = await startTestApp();
 const parent = await temporaryDirectory();

@@ -7,11 +7,11 @@ import { expect } from "chai";
 import { extract } from "tar";
 import { fromBufferPromise } from "yauzl";
 
-import { startTestApp } from "../../support/app.ts";
-import { eventually } from "../../support/eventually.ts";
-import { commit, git, temporaryDirectory } from "../../support/git.ts";
-import { processes } from "../../support/process.ts";
-import { givenPeople, type People, type RefWorld, refWorlds } from "../../support/ref-world.ts";
+import { startTestApp } from "../../support/app/app.ts";
+import { eventually } from "../../support/app/eventually.ts";
+import { commit, git, temporaryDirectory } from "../../support/git/git.ts";
+import { givenPeople, type People, type RefWorld, refWorlds } from "../../support/git/ref-world.ts";
+import { processes } from "../../support/process/process.ts";
 
 const app = await startTestApp();
 const newWorld = await refWorlds(app);

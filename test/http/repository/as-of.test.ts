@@ -1,10 +1,10 @@
 import { expect } from "chai";
 
-import { codeOf } from "../../support/answer.ts";
-import { startTestApp } from "../../support/app.ts";
-import { commit as commitLocally, git } from "../../support/git.ts";
-import type { Json } from "../../support/issue.ts";
-import { givenPeople, type People, type RefWorld, refWorlds } from "../../support/ref-world.ts";
+import { codeOf } from "../../support/app/answer.ts";
+import { startTestApp } from "../../support/app/app.ts";
+import type { Json } from "../../support/app/issue.ts";
+import { commit as commitLocally, git } from "../../support/git/git.ts";
+import { givenPeople, type People, type RefWorld, refWorlds } from "../../support/git/ref-world.ts";
 
 const app = await startTestApp();
 const newWorld = await refWorlds(app);

@@ -3,9 +3,9 @@ import { symlink } from "node:fs/promises";
 import path from "node:path";
 import { expect } from "chai";
 
-import { eventually } from "../../support/eventually.ts";
-import { commit, git, temporaryDirectory, workingCopy } from "../../support/git.ts";
-import { startGitApp, type TestProject, type TestUser } from "../../support/git-app.ts";
+import { eventually } from "../../support/app/eventually.ts";
+import { startGitApp, type TestProject, type TestUser } from "../../support/app/git-app.ts";
+import { commit, git, temporaryDirectory, workingCopy } from "../../support/git/git.ts";
 
 const app = await startGitApp();
 const parent = await temporaryDirectory();

@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { expect } from "chai";
 
-import { startTestApp } from "../../support/app.ts";
-import { commit, git } from "../../support/git.ts";
-import { givenPeople, type People, type RefWorld, refWorlds } from "../../support/ref-world.ts";
+import { startTestApp } from "../../support/app/app.ts";
+import { commit, git } from "../../support/git/git.ts";
+import { givenPeople, type People, type RefWorld, refWorlds } from "../../support/git/ref-world.ts";
 
 const app = await startTestApp();
 const newWorld = await refWorlds(app);

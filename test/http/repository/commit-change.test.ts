@@ -4,9 +4,9 @@ import { chmod, symlink } from "node:fs/promises";
 import path from "node:path";
 import { expect } from "chai";
 
-import { startTestApp } from "../../support/app.ts";
-import { commit as commitLocally, git } from "../../support/git.ts";
-import { givenPeople, type People, type RefWorld, refWorlds } from "../../support/ref-world.ts";
+import { startTestApp } from "../../support/app/app.ts";
+import { commit as commitLocally, git } from "../../support/git/git.ts";
+import { givenPeople, type People, type RefWorld, refWorlds } from "../../support/git/ref-world.ts";
 
 const app = await startTestApp();
 const newWorld = await refWorlds(app);

@@ -1,7 +1,6 @@
 import { expect } from "chai";
-
-import { commit, git, temporaryDirectory, workingCopy } from "../../support/git.ts";
-import { startGitApp, type TestProject, type TestUser } from "../../support/git-app.ts";
+import { startGitApp, type TestProject, type TestUser } from "../../support/app/git-app.ts";
+import { commit, git, temporaryDirectory, workingCopy } from "../../support/git/git.ts";
 
 const app = await startGitApp();
 const parent = await temporaryDirectory();

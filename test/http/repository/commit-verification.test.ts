@@ -4,10 +4,10 @@ import path from "node:path";
 import { promisify } from "node:util";
 import { expect } from "chai";
 
-import { startTestApp, type TestUser } from "../../support/app.ts";
-import { git, temporaryDirectory, tryGit, workingCopy } from "../../support/git.ts";
-import { needsProgram } from "../../support/program.ts";
-import { newKey, registerKey } from "../../support/ssh.ts";
+import { startTestApp, type TestUser } from "../../support/app/app.ts";
+import { newKey, registerKey } from "../../support/client/ssh.ts";
+import { git, temporaryDirectory, tryGit, workingCopy } from "../../support/git/git.ts";
+import { needsProgram } from "../../support/process/program.ts";
 
 const app = await startTestApp();
 const parent = await temporaryDirectory();

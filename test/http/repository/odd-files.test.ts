@@ -1,9 +1,8 @@
 import { chmod, rename, rm, symlink, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { expect } from "chai";
-
-import { commit, git, temporaryDirectory, workingCopy } from "../../support/git.ts";
-import { startGitApp, type TestProject, type TestUser } from "../../support/git-app.ts";
+import { startGitApp, type TestProject, type TestUser } from "../../support/app/git-app.ts";
+import { commit, git, temporaryDirectory, workingCopy } from "../../support/git/git.ts";
 
 /** Names and contents that a repository may hold and that break what is built carelessly. */
 const app = await startGitApp();

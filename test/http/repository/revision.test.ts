@@ -2,9 +2,9 @@ import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { expect } from "chai";
 
-import { type Answer, startTestApp } from "../../support/app.ts";
-import { commit, git } from "../../support/git.ts";
-import { givenPeople, type People, type RefWorld, refWorlds } from "../../support/ref-world.ts";
+import { type Answer, startTestApp } from "../../support/app/app.ts";
+import { commit, git } from "../../support/git/git.ts";
+import { givenPeople, type People, type RefWorld, refWorlds } from "../../support/git/ref-world.ts";
 
 const app = await startTestApp();
 const newWorld = await refWorlds(app);

@@ -1,10 +1,10 @@
 import { expect } from "chai";
 
-import { startTestApp } from "../../support/app.ts";
-import { commit, git, temporaryDirectory, tryGit, workingCopy } from "../../support/git.ts";
-import { needsProgram } from "../../support/program.ts";
-import { spawnedWhile } from "../../support/spawned.ts";
-import { newKey, registerKey } from "../../support/ssh.ts";
+import { startTestApp } from "../../support/app/app.ts";
+import { newKey, registerKey } from "../../support/client/ssh.ts";
+import { commit, git, temporaryDirectory, tryGit, workingCopy } from "../../support/git/git.ts";
+import { needsProgram } from "../../support/process/program.ts";
+import { spawnedWhile } from "../../support/process/spawned.ts";
 
 const app = await startTestApp();
 const parent = await temporaryDirectory();

@@ -4,16 +4,16 @@ import { promisify } from "node:util";
 import { expect } from "chai";
 
 import { routes } from "../../../src/http/routes.ts";
-import { givenAgent } from "../../support/agent.ts";
-import { agentTalk } from "../../support/agent-job.ts";
-import { startTestApp, type TestUser } from "../../support/app.ts";
-import { eventually } from "../../support/eventually.ts";
-import { forge, givenFullSite } from "../../support/full-site.ts";
-import { commit, git, temporaryDirectory, workingCopy } from "../../support/git.ts";
-import { startMailbox } from "../../support/mailbox.ts";
-import { startReceiver } from "../../support/receiver.ts";
-import { loggedIn, visitor } from "../../support/site-world.ts";
-import { pathOf } from "../../support/world.ts";
+import { givenAgent } from "../../support/agent/agent.ts";
+import { agentTalk } from "../../support/agent/agent-job.ts";
+import { startTestApp, type TestUser } from "../../support/app/app.ts";
+import { eventually } from "../../support/app/eventually.ts";
+import { forge, givenFullSite } from "../../support/app/full-site.ts";
+import { startMailbox } from "../../support/app/mailbox.ts";
+import { loggedIn, visitor } from "../../support/app/site-world.ts";
+import { pathOf } from "../../support/app/world.ts";
+import { startReceiver } from "../../support/client/receiver.ts";
+import { commit, git, temporaryDirectory, workingCopy } from "../../support/git/git.ts";
 
 const mailbox = await startMailbox();
 const app = await startTestApp({ workers: true, smtpUrl: mailbox.url });

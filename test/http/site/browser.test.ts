@@ -1,11 +1,16 @@
 import { expect } from "chai";
 import type { Browser, BrowserContext } from "playwright-core";
 
-import { startTestApp, type TestUser } from "../../support/app.ts";
-import { cutTables, overflows, seriousFindings, startChromium } from "../../support/chromium.ts";
-import { type FullSite, forge, givenFullSite, pagesOf } from "../../support/full-site.ts";
-import { needsProgram } from "../../support/program.ts";
-import { committed } from "../../support/site-world.ts";
+import { startTestApp, type TestUser } from "../../support/app/app.ts";
+import { type FullSite, forge, givenFullSite, pagesOf } from "../../support/app/full-site.ts";
+import { committed } from "../../support/app/site-world.ts";
+import {
+  cutTables,
+  overflows,
+  seriousFindings,
+  startChromium,
+} from "../../support/client/chromium.ts";
+import { needsProgram } from "../../support/process/program.ts";
 
 const app = await startTestApp({ workers: true });
 

@@ -1,8 +1,8 @@
 import { expect } from "chai";
 
-import { startTestApp, type TestUser } from "../../support/app.ts";
-import { hiddenFields, type Shown } from "../../support/browser.ts";
-import { committed, loggedIn, type Visitor } from "../../support/site-world.ts";
+import { startTestApp, type TestUser } from "../../support/app/app.ts";
+import { committed, loggedIn, type Visitor } from "../../support/app/site-world.ts";
+import { hiddenFields, type Shown } from "../../support/client/browser.ts";
 
 const app = await startTestApp();
 const open = "/project/anna/open";

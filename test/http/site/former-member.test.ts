@@ -3,9 +3,9 @@ import { expect } from "chai";
 
 import { pages } from "../../../src/http/html-pages.ts";
 import type { PageRoute } from "../../../src/http/page/route.ts";
-import { startTestApp, type TestUser } from "../../support/app.ts";
-import type { Shown } from "../../support/browser.ts";
-import { asPage, committed, loggedIn, type Visitor } from "../../support/site-world.ts";
+import { startTestApp, type TestUser } from "../../support/app/app.ts";
+import { asPage, committed, loggedIn, type Visitor } from "../../support/app/site-world.ts";
+import type { Shown } from "../../support/client/browser.ts";
 
 const app = await startTestApp();
 const project = "/project/anna/hidden";

@@ -1,11 +1,11 @@
 import { expect } from "chai";
 
 import { appendLog, beginRun } from "../../../src/platform/job-log/store.ts";
-import { startTestApp, type TestUser } from "../../support/app.ts";
-import { eventually } from "../../support/eventually.ts";
-import { leastLongestTurnMs } from "../../support/longest-turn.ts";
-import { pipelinesOf } from "../../support/pipeline-app.ts";
-import { committed, loggedIn, type Visitor } from "../../support/site-world.ts";
+import { pipelinesOf } from "../../support/agent/pipeline-app.ts";
+import { startTestApp, type TestUser } from "../../support/app/app.ts";
+import { eventually } from "../../support/app/eventually.ts";
+import { leastLongestTurnMs } from "../../support/app/longest-turn.ts";
+import { committed, loggedIn, type Visitor } from "../../support/app/site-world.ts";
 
 /** Pages of what people put into a project to make them slow: each leaves the event loop to others. */
 const app = await startTestApp({ workers: true });

@@ -1,6 +1,6 @@
 import { expect } from "chai";
 
-import { startTestApp, type TestUser } from "../../support/app.ts";
+import { startTestApp, type TestUser } from "../../support/app/app.ts";
 import {
   asPage,
   committed,
@@ -10,7 +10,7 @@ import {
   turnedName,
   type Visitor,
   visitor,
-} from "../../support/site-world.ts";
+} from "../../support/app/site-world.ts";
 
 const app = await startTestApp();
 const open = "/project/anna/open";

@@ -1,9 +1,9 @@
 import { expect } from "chai";
 
-import { startTestApp, type TestUser } from "../../support/app.ts";
-import { type Form, formsIn, type Shown } from "../../support/browser.ts";
-import { forge, givenFullSite, pagesOf } from "../../support/full-site.ts";
-import { loggedIn, type Visitor } from "../../support/site-world.ts";
+import { startTestApp, type TestUser } from "../../support/app/app.ts";
+import { forge, givenFullSite, pagesOf } from "../../support/app/full-site.ts";
+import { loggedIn, type Visitor } from "../../support/app/site-world.ts";
+import { type Form, formsIn, type Shown } from "../../support/client/browser.ts";
 
 /** Every form of every page that changes something has one outcome when a double click sends it twice. */
 const app = await startTestApp({ workers: true });

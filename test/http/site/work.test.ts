@@ -5,10 +5,10 @@ import { pipelineGraph } from "../../../src/http/site/pipeline/graph.ts";
 import { artifactTable } from "../../../src/http/site/pipeline/pipeline-page.ts";
 import { appendLog, beginRun } from "../../../src/platform/job-log/store.ts";
 import type { JobRow } from "../../../src/projections/pipeline/table.ts";
-import { startTestApp, type TestUser } from "../../support/app.ts";
-import { eventually } from "../../support/eventually.ts";
-import { pipelinesOf } from "../../support/pipeline-app.ts";
-import { committed, loggedIn, type Visitor, visitor } from "../../support/site-world.ts";
+import { pipelinesOf } from "../../support/agent/pipeline-app.ts";
+import { startTestApp, type TestUser } from "../../support/app/app.ts";
+import { eventually } from "../../support/app/eventually.ts";
+import { committed, loggedIn, type Visitor, visitor } from "../../support/app/site-world.ts";
 
 const app = await startTestApp({ workers: true });
 const open = "/project/anna/open";

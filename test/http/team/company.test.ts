@@ -1,6 +1,6 @@
 import { expect } from "chai";
 
-import { type Send, startTestApp } from "../../support/app.ts";
+import { type Send, startTestApp } from "../../support/app/app.ts";
 
 const app = await startTestApp();
 

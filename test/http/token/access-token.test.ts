@@ -1,8 +1,8 @@
 import { expect } from "chai";
 import { isToken } from "../../../src/platform/key/token.ts";
-import { startTestApp } from "../../support/app.ts";
-import { basicAuth } from "../../support/basic-auth.ts";
-import { eventually } from "../../support/eventually.ts";
+import { startTestApp } from "../../support/app/app.ts";
+import { basicAuth } from "../../support/app/basic-auth.ts";
+import { eventually } from "../../support/app/eventually.ts";
 
 const app = await startTestApp();
 const anna = await app.givenUser("anna");

@@ -1,8 +1,8 @@
 import { expect } from "chai";
 import { startHttp } from "../../../src/http/role.ts";
-import { startTestApp, type TestUser } from "../../support/app.ts";
-import { basicAuth } from "../../support/basic-auth.ts";
-import { eventually } from "../../support/eventually.ts";
+import { startTestApp, type TestUser } from "../../support/app/app.ts";
+import { basicAuth } from "../../support/app/basic-auth.ts";
+import { eventually } from "../../support/app/eventually.ts";
 
 const closing: (() => Promise<void>)[] = [];
 after(() => Promise.all(closing.map((close) => close())));

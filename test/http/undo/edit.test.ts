@@ -1,6 +1,6 @@
 import { expect } from "chai";
 
-import { startTestApp, type TestUser } from "../../support/app.ts";
+import { startTestApp, type TestUser } from "../../support/app/app.ts";
 
 const app = await startTestApp();
 const project = "/project/anna/search";

@@ -3,7 +3,7 @@ import type { Deps } from "../../../src/http/core/deps.ts";
 import type { RequestContext } from "../../../src/http/core/request.ts";
 import { route } from "../../../src/http/core/route.ts";
 import { performer } from "../../../src/http/undo/perform.ts";
-import { refused } from "../../support/refused.ts";
+import { refused } from "../../support/app/refused.ts";
 
 const administrate = route({
   method: "post",

@@ -1,7 +1,7 @@
 import { expect } from "chai";
 import { Scope } from "../../../src/events/token/access-token.ts";
-import { type Answer, startTestApp, type TestUser } from "../../support/app.ts";
-import { changes, changing } from "../../support/undo-changes.ts";
+import { type Answer, startTestApp, type TestUser } from "../../support/app/app.ts";
+import { changes, changing } from "../../support/app/undo-changes.ts";
 
 const app = await startTestApp();
 

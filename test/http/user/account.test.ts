@@ -1,6 +1,6 @@
 import { expect } from "chai";
-import { startTestApp, type TestUser } from "../../support/app.ts";
-import { basicAuth } from "../../support/basic-auth.ts";
+import { startTestApp, type TestUser } from "../../support/app/app.ts";
+import { basicAuth } from "../../support/app/basic-auth.ts";
 
 const app = await startTestApp();
 

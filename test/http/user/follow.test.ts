@@ -1,6 +1,6 @@
 import { expect } from "chai";
 
-import { startTestApp } from "../../support/app.ts";
+import { startTestApp } from "../../support/app/app.ts";
 
 const app = await startTestApp();
 const anna = await app.givenUser("anna");

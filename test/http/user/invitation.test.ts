@@ -3,11 +3,11 @@ import { expect } from "chai";
 import { ownerScopes } from "../../../src/http/access/owner-scope.ts";
 import type { WorkerDeps } from "../../../src/workers/core/deps.ts";
 import { sweepInvitations } from "../../../src/workers/user/invitation.ts";
-import { codeOf } from "../../support/answer.ts";
-import { startTestApp, type TestUser } from "../../support/app.ts";
-import { browser } from "../../support/browser.ts";
-import { eventually } from "../../support/eventually.ts";
-import { startMailbox } from "../../support/mailbox.ts";
+import { codeOf } from "../../support/app/answer.ts";
+import { startTestApp, type TestUser } from "../../support/app/app.ts";
+import { eventually } from "../../support/app/eventually.ts";
+import { startMailbox } from "../../support/app/mailbox.ts";
+import { browser } from "../../support/client/browser.ts";
 
 const mailbox = await startMailbox();
 const app = await startTestApp({ workers: true, smtpUrl: mailbox.url });

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { expect } from "chai";
 
-import { startTestApp } from "../../support/app.ts";
-import { eventually } from "../../support/eventually.ts";
+import { startTestApp } from "../../support/app/app.ts";
+import { eventually } from "../../support/app/eventually.ts";
 
 const app = await startTestApp({ workers: true });
 const root = await app.givenUser("root", { admin: true });

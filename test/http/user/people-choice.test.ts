@@ -1,8 +1,8 @@
 import { expect } from "chai";
-import { codeOf } from "../../support/answer.ts";
-import { startTestApp } from "../../support/app.ts";
-import { expectOk, type Json } from "../../support/issue.ts";
-import { type MergeWorld, mergeWorlds } from "../../support/merge-world.ts";
+import { codeOf } from "../../support/app/answer.ts";
+import { startTestApp } from "../../support/app/app.ts";
+import { expectOk, type Json } from "../../support/app/issue.ts";
+import { type MergeWorld, mergeWorlds } from "../../support/git/merge-world.ts";
 
 const app = await startTestApp();
 const { people, world: newWorld } = await mergeWorlds(app);

@@ -5,9 +5,9 @@ import { refRecorder } from "../../../src/git/ref-recorder.ts";
 import { rebuild } from "../../../src/projections/core/rebuild.ts";
 import { pushCountProjection } from "../../../src/projections/user/push-count.ts";
 import { countPushes } from "../../../src/workers/user/push-count.ts";
-import { startTestApp, type TestProject, type TestUser } from "../../support/app.ts";
-import { eventually } from "../../support/eventually.ts";
-import { commit, git, temporaryDirectory, workingCopy } from "../../support/git.ts";
+import { startTestApp, type TestProject, type TestUser } from "../../support/app/app.ts";
+import { eventually } from "../../support/app/eventually.ts";
+import { commit, git, temporaryDirectory, workingCopy } from "../../support/git/git.ts";
 
 const app = await startTestApp({ workers: true });
 const parent = await temporaryDirectory();

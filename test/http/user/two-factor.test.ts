@@ -2,9 +2,15 @@ import { expect } from "chai";
 import { URI } from "otpauth";
 import decodeQR from "qr/decode.js";
 
-import { startTestApp, type TestUser } from "../../support/app.ts";
-import { browser } from "../../support/browser.ts";
-import { allowTwoFactor, basicOf, codeAt, enrolled, wrongCode } from "../../support/two-factor.ts";
+import { startTestApp, type TestUser } from "../../support/app/app.ts";
+import {
+  allowTwoFactor,
+  basicOf,
+  codeAt,
+  enrolled,
+  wrongCode,
+} from "../../support/app/two-factor.ts";
+import { browser } from "../../support/client/browser.ts";
 
 const app = await startTestApp();
 const root = await app.givenUser("root", { admin: true });

@@ -6,8 +6,8 @@ import { webhookDelivery } from "../../../src/commands/webhook/delivery.ts";
 import { webhook } from "../../../src/commands/webhook/webhook.ts";
 import { withinRunningLimit } from "../../../src/http/webhook/replay-limit.ts";
 import { asCaller } from "../../../src/platform/caller-share.ts";
-import { startTestApp } from "../../support/app.ts";
-import { metadataFor } from "../../support/history.ts";
+import { startTestApp } from "../../support/app/app.ts";
+import { metadataFor } from "../../support/app/history.ts";
 
 const app = await startTestApp();
 const anna = await app.givenUser("anna");

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { expect } from "chai";
 
 import { webhookTopics } from "../../../src/events/webhook/webhook.ts";
-import { startTestApp } from "../../support/app.ts";
+import { startTestApp } from "../../support/app/app.ts";
 
 const app = await startTestApp();
 const anna = await app.givenUser("anna");

@@ -7,9 +7,9 @@ import { expect } from "chai";
 
 import { openBlobs } from "../../../src/platform/blob/open.ts";
 import { BlobMissing, blobPath, isBlobDigest } from "../../../src/platform/blob/store.ts";
-import { testDatabase } from "../../support/database.ts";
-import { temporaryDirectory } from "../../support/git.ts";
-import { testS3 } from "../../support/s3.ts";
+import { testS3 } from "../../support/client/s3.ts";
+import { temporaryDirectory } from "../../support/git/git.ts";
+import { testDatabase } from "../../support/store/database.ts";
 
 const { db } = await testDatabase();
 const s3 = await testS3();

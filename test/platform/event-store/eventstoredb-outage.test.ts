@@ -8,11 +8,11 @@ import {
   type SubscriptionItem,
 } from "../../../src/platform/event-store/event-store.ts";
 import { openEventStore } from "../../../src/platform/event-store/eventstoredb.ts";
-import { testDatabase } from "../../support/database.ts";
-import { type EventStoreChild, spawnEventStore } from "../../support/event-store-child.ts";
-import { appended, startShim } from "../../support/eventstoredb-shim.ts";
-import { eventually } from "../../support/eventually.ts";
-import { collect, newEvent, newStream } from "../../support/test-event.ts";
+import { eventually } from "../../support/app/eventually.ts";
+import { type EventStoreChild, spawnEventStore } from "../../support/process/event-store-child.ts";
+import { testDatabase } from "../../support/store/database.ts";
+import { appended, startShim } from "../../support/store/eventstoredb-shim.ts";
+import { collect, newEvent, newStream } from "../../support/store/test-event.ts";
 
 let server: EventStoreChild;
 let store: EventStore;

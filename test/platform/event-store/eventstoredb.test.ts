@@ -7,9 +7,9 @@ import {
   type SubscriptionItem,
 } from "../../../src/platform/event-store/event-store.ts";
 import { openEventStore } from "../../../src/platform/event-store/eventstoredb.ts";
-import { testEventStore } from "../../support/event-store.ts";
-import { eventually } from "../../support/eventually.ts";
-import { collect, newEvent, newStream } from "../../support/test-event.ts";
+import { eventually } from "../../support/app/eventually.ts";
+import { testEventStore } from "../../support/store/event-store.ts";
+import { collect, newEvent, newStream } from "../../support/store/test-event.ts";
 
 const { store, url } = await testEventStore();
 const events = (count: number) => Array.from({ length: count }, (_, n) => newEvent(n));

@@ -1,7 +1,7 @@
 import { expect } from "chai";
 
 import { flat } from "../../../src/platform/event-store/flat.ts";
-import { collect } from "../../support/test-event.ts";
+import { collect } from "../../support/store/test-event.ts";
 
 describe("the items of pages", () => {
   let ended: boolean;

@@ -9,9 +9,9 @@ import { clientOf, openEventStore } from "../../../src/platform/event-store/even
 import { recordedOf } from "../../../src/platform/event-store/eventstoredb-record.ts";
 import { eventsIn } from "../../../src/platform/event-store/page-events.ts";
 import { readPages } from "../../../src/platform/event-store/page-reader.ts";
-import { testEventStore } from "../../support/event-store.ts";
-import { storedEvent, storedEventCases } from "../../support/stored-events.ts";
-import { collect, newEvent, newStream } from "../../support/test-event.ts";
+import { testEventStore } from "../../support/store/event-store.ts";
+import { storedEvent, storedEventCases } from "../../support/store/stored-events.ts";
+import { collect, newEvent, newStream } from "../../support/store/test-event.ts";
 
 /** As the official client reads the same bytes. */
 function byClient(bytes: Buffer): Recorded {

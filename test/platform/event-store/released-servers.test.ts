@@ -9,11 +9,16 @@ import {
 } from "../../../src/platform/event-store/event-store.ts";
 import { openEventStore } from "../../../src/platform/event-store/eventstoredb.ts";
 import { serverVersionProblem } from "../../../src/platform/event-store/server-version.ts";
-import { testDatabase } from "../../support/database.ts";
-import { spawnEventStore } from "../../support/event-store-child.ts";
-import { checkpoint, confirmed, eventAt, startShim } from "../../support/eventstoredb-shim.ts";
-import { eventually } from "../../support/eventually.ts";
-import { newEvent, newStream } from "../../support/test-event.ts";
+import { eventually } from "../../support/app/eventually.ts";
+import { spawnEventStore } from "../../support/process/event-store-child.ts";
+import { testDatabase } from "../../support/store/database.ts";
+import {
+  checkpoint,
+  confirmed,
+  eventAt,
+  startShim,
+} from "../../support/store/eventstoredb-shim.ts";
+import { newEvent, newStream } from "../../support/store/test-event.ts";
 
 const failing = (code: status, details: string, exception?: string) => {
   const metadata = new Metadata();

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { expect } from "chai";
 
 import { mustBeStorable } from "../../../src/platform/event-store/storable.ts";
-import { metadataFor } from "../../support/history.ts";
+import { metadataFor } from "../../support/app/history.ts";
 
 describe("mustBeStorable", () => {
   it("checks the data and the metadata of an event", () => {

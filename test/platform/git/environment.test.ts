@@ -7,7 +7,7 @@ import { expect } from "chai";
 import { gitEnvironment } from "../../../src/platform/git/environment.ts";
 import { runGit } from "../../../src/platform/git/run.ts";
 import { compiled } from "../../support/compiled.ts";
-import { commit, git, type Ran, temporaryDirectory, workingCopy } from "../../support/git.ts";
+import { commit, git, type Ran, temporaryDirectory, workingCopy } from "../../support/git/git.ts";
 
 const root = await temporaryDirectory();
 let copy: string;

@@ -7,7 +7,7 @@ import {
   removeUnwrittenRefs,
   syncFileSystem,
 } from "../../../src/platform/git/file-system.ts";
-import { commit, git, temporaryDirectory, tryGit, workingCopy } from "../../support/git.ts";
+import { commit, git, temporaryDirectory, tryGit, workingCopy } from "../../support/git/git.ts";
 
 const parent = await temporaryDirectory();
 let gitDir: string;

@@ -7,7 +7,7 @@ import { lastCommit, listCommits, mergeBase } from "../../../src/platform/git/hi
 import { openGit } from "../../../src/platform/git/repositories.ts";
 import type { Repository } from "../../../src/platform/git/repository.ts";
 import { runGit } from "../../../src/platform/git/run.ts";
-import { commit, git, temporaryDirectory, workingCopy } from "../../support/git.ts";
+import { commit, git, temporaryDirectory, workingCopy } from "../../support/git/git.ts";
 
 const dataDir = await temporaryDirectory();
 const repositories = openGit({ dataDir, log: { warn: () => undefined } });

@@ -8,8 +8,8 @@ import { buffer } from "node:stream/consumers";
 import { expect } from "chai";
 
 import { type KeptPack, KeptPacks } from "../../../src/platform/git/kept-packs.ts";
-import { eventually } from "../../support/eventually.ts";
-import { temporaryDirectory } from "../../support/git.ts";
+import { eventually } from "../../support/app/eventually.ts";
+import { temporaryDirectory } from "../../support/git/git.ts";
 
 const parent = await temporaryDirectory();
 const directory = path.join(parent, "kept");

@@ -3,7 +3,7 @@ import { expect } from "chai";
 
 import { type LfsFile, type LfsFilesOf, lfsFiles } from "../../../src/platform/git/lfs-files.ts";
 import { openGit } from "../../../src/platform/git/repositories.ts";
-import { commit, git, temporaryDirectory, workingCopy } from "../../support/git.ts";
+import { commit, git, temporaryDirectory, workingCopy } from "../../support/git/git.ts";
 
 const dataDir = await temporaryDirectory();
 const repositories = openGit({ dataDir, log: { warn: () => undefined } });

@@ -9,7 +9,7 @@ import {
   TagName,
 } from "../../../src/platform/git/name.ts";
 import { Refusal } from "../../../src/platform/refusal.ts";
-import { temporaryDirectory, tryGit } from "../../support/git.ts";
+import { temporaryDirectory, tryGit } from "../../support/git/git.ts";
 
 const good = ["main", "release/1.0", "feature/über", "a@b", "1", "x.y", "a-b", "日本"];
 const bad = [

@@ -4,7 +4,7 @@ import { availableParallelism, getPriority } from "node:os";
 import { expect } from "chai";
 
 import { shareProcessors, yieldProcessor } from "../../../src/platform/git/priority.ts";
-import { eventually } from "../../support/eventually.ts";
+import { eventually } from "../../support/app/eventually.ts";
 
 const children: ChildProcess[] = [];
 const own = getPriority();

@@ -5,7 +5,7 @@ import { expect } from "chai";
 
 import { headInFile, refsInFiles } from "../../../src/platform/git/ref-files.ts";
 import { openGit } from "../../../src/platform/git/repositories.ts";
-import { commit, git, temporaryDirectory, workingCopy } from "../../support/git.ts";
+import { commit, git, temporaryDirectory, workingCopy } from "../../support/git/git.ts";
 
 const dataDir = await temporaryDirectory();
 const repositories = openGit({ dataDir, log: { warn: () => undefined } });

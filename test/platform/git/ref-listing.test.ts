@@ -8,7 +8,7 @@ import { lsRefsAnswer, lsRefsParams } from "../../../src/platform/git/ls-refs.ts
 import { flushPacket, packet } from "../../../src/platform/git/pkt-line.ts";
 import { openGit } from "../../../src/platform/git/repositories.ts";
 import type { Repository } from "../../../src/platform/git/repository.ts";
-import { commit, git, temporaryDirectory, workingCopy } from "../../support/git.ts";
+import { commit, git, temporaryDirectory, workingCopy } from "../../support/git/git.ts";
 
 const dataDir = await temporaryDirectory();
 const repositories = openGit({ dataDir, log: { warn: () => undefined } });

@@ -7,9 +7,9 @@ import { startUpdate, updateRefs } from "../../../src/platform/git/ref-update.ts
 import { openGit } from "../../../src/platform/git/repositories.ts";
 import type { Repository } from "../../../src/platform/git/repository.ts";
 import { runGit } from "../../../src/platform/git/run.ts";
-import { eventually } from "../../support/eventually.ts";
-import { commit, git, temporaryDirectory, workingCopy } from "../../support/git.ts";
-import { processes } from "../../support/process.ts";
+import { eventually } from "../../support/app/eventually.ts";
+import { commit, git, temporaryDirectory, workingCopy } from "../../support/git/git.ts";
+import { processes } from "../../support/process/process.ts";
 
 const dataDir = await temporaryDirectory();
 const repositories = openGit({ dataDir, log: { warn: () => undefined } });

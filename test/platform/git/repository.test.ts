@@ -21,10 +21,10 @@ import { directoryOf, openGit } from "../../../src/platform/git/repositories.ts"
 import type { Repository } from "../../../src/platform/git/repository.ts";
 import { runGit } from "../../../src/platform/git/run.ts";
 import { Refusal } from "../../../src/platform/refusal.ts";
-import { eventually } from "../../support/eventually.ts";
-import { commit, git, temporaryDirectory, workingCopy } from "../../support/git.ts";
-import { processes } from "../../support/process.ts";
-import { needsProgram } from "../../support/program.ts";
+import { eventually } from "../../support/app/eventually.ts";
+import { commit, git, temporaryDirectory, workingCopy } from "../../support/git/git.ts";
+import { processes } from "../../support/process/process.ts";
+import { needsProgram } from "../../support/process/program.ts";
 
 const dataDir = await temporaryDirectory();
 const log = { warn: () => undefined };

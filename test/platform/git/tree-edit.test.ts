@@ -4,7 +4,7 @@ import { newObject, writeObjects } from "../../../src/platform/git/object/pack-w
 import { openGit } from "../../../src/platform/git/repositories.ts";
 import type { Repository } from "../../../src/platform/git/repository.ts";
 import { editTree, type FileChange, rawEntries } from "../../../src/platform/git/tree-edit.ts";
-import { commit, git, temporaryDirectory, workingCopy } from "../../support/git.ts";
+import { commit, git, temporaryDirectory, workingCopy } from "../../support/git/git.ts";
 
 const dataDir = await temporaryDirectory();
 const log = { warn: () => undefined };

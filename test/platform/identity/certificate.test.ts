@@ -1,7 +1,7 @@
 import { expect } from "chai";
 
 import { parseCertificates } from "../../../src/platform/identity/certificate.ts";
-import { givenCertificate } from "../../support/certificate.ts";
+import { givenCertificate } from "../../support/client/certificate.ts";
 
 const { cert, key } = await givenCertificate({ name: "idp" });
 const other = await givenCertificate({ name: "next", key: "ec" });

@@ -5,7 +5,7 @@ import { expect } from "chai";
 
 import { type DirectorySettings, openDirectory } from "../../../src/platform/identity/directory.ts";
 import { directoryGuard } from "../../../src/platform/identity/directory-address.ts";
-import { givenCertificate } from "../../support/certificate.ts";
+import { givenCertificate } from "../../support/client/certificate.ts";
 
 const certificate = await givenCertificate({ name: "directory", san: "IP:127.0.0.1" });
 const directory = openDirectory({

@@ -8,9 +8,9 @@ import {
   openDirectory,
 } from "../../../src/platform/identity/directory.ts";
 import { directoryGuard } from "../../../src/platform/identity/directory-address.ts";
-import { givenCertificate } from "../../support/certificate.ts";
-import { needsProgram } from "../../support/program.ts";
-import { peopleDn, reader, startSlapd } from "../../support/slapd.ts";
+import { givenCertificate } from "../../support/client/certificate.ts";
+import { peopleDn, reader, startSlapd } from "../../support/client/slapd.ts";
+import { needsProgram } from "../../support/process/program.ts";
 
 needsProgram("slapd", "slapadd");
 const guard = directoryGuard(["127.0.0.1/32"]);

@@ -9,8 +9,8 @@ import {
   verifySamlResponse,
 } from "../../../src/platform/identity/saml.ts";
 import { samlSsoUrl } from "../../../src/platform/identity/saml-xml.ts";
-import { givenCertificate } from "../../support/certificate.ts";
-import { persistent, type Said, samlProvider } from "../../support/saml-provider.ts";
+import { givenCertificate } from "../../support/client/certificate.ts";
+import { persistent, type Said, samlProvider } from "../../support/client/saml-provider.ts";
 
 const idp = await samlProvider();
 const stranger = await samlProvider();

@@ -6,8 +6,8 @@ import {
   maskedForms,
   maskPiece,
 } from "../../../src/platform/job-log/mask.ts";
-import { expectLinear } from "../../support/growth.ts";
-import { randomNumbers } from "../../support/random.ts";
+import { expectLinear } from "../../support/app/growth.ts";
+import { randomNumbers } from "../../support/app/random.ts";
 
 const secret = "correct horse battery";
 const forms = maskedForms([secret, "hunter2-and-more", "short"]);

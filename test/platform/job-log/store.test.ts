@@ -11,7 +11,7 @@ import {
   sealRun,
   sealWholeRuns,
 } from "../../../src/platform/job-log/store.ts";
-import { testDatabase } from "../../support/database.ts";
+import { testDatabase } from "../../support/store/database.ts";
 
 const { db } = await testDatabase();
 

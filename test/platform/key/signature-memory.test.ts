@@ -6,7 +6,7 @@ import {
   checkSignatures,
   sweepSignatureChecks,
 } from "../../../src/platform/key/signature-memory.ts";
-import { testDatabase } from "../../support/database.ts";
+import { testDatabase } from "../../support/store/database.ts";
 
 const { db } = await testDatabase();
 const now = new Date("2026-01-01T00:00:00Z");

@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 import { expect } from "chai";
 import { parseSshPublicKey } from "../../../src/platform/key/ssh-key.ts";
 import { Refusal } from "../../../src/platform/refusal.ts";
-import { needsProgram } from "../../support/program.ts";
+import { needsProgram } from "../../support/process/program.ts";
 
 const run = promisify(execFile);
 

@@ -3,8 +3,8 @@ import { expect } from "chai";
 
 import { Sealed } from "../../../src/events/core/sealed.ts";
 import { NotOpened, openVault, WrongSecretKey } from "../../../src/platform/key/vault.ts";
-import { testDatabase } from "../../support/database.ts";
-import { eventually } from "../../support/eventually.ts";
+import { eventually } from "../../support/app/eventually.ts";
+import { testDatabase } from "../../support/store/database.ts";
 
 const { db } = await testDatabase();
 

@@ -9,7 +9,7 @@ import {
 } from "../../../src/platform/outbound/http.ts";
 import type { Resolve } from "../../../src/platform/outbound/resolve.ts";
 import { OutboundRefused } from "../../../src/platform/outbound/url.ts";
-import { startReceiver } from "../../support/receiver.ts";
+import { startReceiver } from "../../support/client/receiver.ts";
 
 describe("guarded outbound requests", () => {
   let receiver: Awaited<ReturnType<typeof startReceiver>>;

@@ -6,7 +6,7 @@ import { expect } from "chai";
 import { parseOutboundAllow } from "../../../src/platform/outbound/address.ts";
 import { openOutboundProxy, type ProxyGrant } from "../../../src/platform/outbound/proxy.ts";
 import type { Resolve } from "../../../src/platform/outbound/resolve.ts";
-import { basicAuth } from "../../support/basic-auth.ts";
+import { basicAuth } from "../../support/app/basic-auth.ts";
 
 const seen: string[] = [];
 const web = createServer((incoming, response) => {

@@ -3,8 +3,8 @@ import { expect } from "chai";
 
 import { readTarEntry } from "../../../src/platform/package/tarball.ts";
 import { readZipEntry } from "../../../src/platform/package/zip.ts";
-import { type ArchiveFile, filesOf, tar, tgz, zip } from "../../support/archive.ts";
-import { refused } from "../../support/refused.ts";
+import { refused } from "../../support/app/refused.ts";
+import { type ArchiveFile, filesOf, tar, tgz, zip } from "../../support/git/archive.ts";
 
 const wanted = { path: /^(?:[^/]+\/)?note\.txt$/, name: "note.txt" };
 const malformed = "package.file_malformed";

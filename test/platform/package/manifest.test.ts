@@ -11,6 +11,7 @@ import { checkPypiFile, pypiName, pypiVersion } from "../../../src/platform/pack
 import { rpmFilesOf } from "../../../src/platform/package/rpm.ts";
 import { parseRpmHeader } from "../../../src/platform/package/rpm-header.ts";
 import { gemYaml, readGem } from "../../../src/platform/package/rubygem.ts";
+import { refused } from "../../support/app/refused.ts";
 import {
   type ArchiveFile,
   ar,
@@ -25,8 +26,7 @@ import {
   tgz,
   wheel,
   zip,
-} from "../../support/archive.ts";
-import { refused } from "../../support/refused.ts";
+} from "../../support/git/archive.ts";
 
 const fileOf = await filesOf();
 

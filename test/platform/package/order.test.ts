@@ -6,7 +6,7 @@ import {
 } from "../../../src/platform/package/composer.ts";
 import { conanPattern } from "../../../src/platform/package/conan.ts";
 import { compareNuget, isSemVer2 } from "../../../src/platform/package/nuget.ts";
-import { expectLinear } from "../../support/growth.ts";
+import { expectLinear } from "../../support/app/growth.ts";
 
 /** Each is before all that follow it. */
 const ascending: Readonly<

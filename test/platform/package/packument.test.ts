@@ -6,7 +6,7 @@ import {
   type PackumentQuestion,
 } from "../../../src/platform/package/packument.ts";
 import { readPackument } from "../../../src/platform/package/packument-reader.ts";
-import { turnsWhile } from "../../support/longest-turn.ts";
+import { turnsWhile } from "../../support/app/longest-turn.ts";
 
 const base = "https://forge.example.org/npm";
 const bytesOf = (value: unknown) => new TextEncoder().encode(JSON.stringify(value));

@@ -5,7 +5,7 @@ import {
   type SimpleIndexQuestion,
 } from "../../../src/platform/package/simple-index.ts";
 import { readSimpleIndex } from "../../../src/platform/package/simple-index-reader.ts";
-import { turnsWhile } from "../../support/longest-turn.ts";
+import { turnsWhile } from "../../support/app/longest-turn.ts";
 
 const base = "https://forge.example.org/py";
 const url = "https://far.example.org/simple/tool/";

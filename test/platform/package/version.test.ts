@@ -13,8 +13,8 @@ import { mavenBaseVersion, mavenName } from "../../../src/platform/package/maven
 import { npmName, npmVersion } from "../../../src/platform/package/npm.ts";
 import { nugetName, nugetVersion } from "../../../src/platform/package/nuget.ts";
 import { pypiName, pypiVersion } from "../../../src/platform/package/pypi.ts";
-import { expectLinear } from "../../support/growth.ts";
-import { refused } from "../../support/refused.ts";
+import { expectLinear } from "../../support/app/growth.ts";
+import { refused } from "../../support/app/refused.ts";
 
 /** Each group is one version in many spellings, and no group is another's. */
 const versions: Readonly<

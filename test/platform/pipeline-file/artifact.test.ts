@@ -1,7 +1,7 @@
 import { expect } from "chai";
 
 import { pipelineCompiler } from "../../../src/platform/pipeline-file/compiler.ts";
-import { compile, facts, problems } from "../../support/pipeline-file.ts";
+import { compile, facts, problems } from "../../support/agent/pipeline-file.ts";
 
 const include = (entry: object) => JSON.stringify({ include: [entry] });
 const made = "one: {script: [x]}";

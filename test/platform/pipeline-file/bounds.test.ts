@@ -1,6 +1,6 @@
 import { expect } from "chai";
 
-import { compile, problems } from "../../support/pipeline-file.ts";
+import { compile, problems } from "../../support/agent/pipeline-file.ts";
 
 /** Processor time, the best of three. */
 async function within(limitMs: number, work: () => Promise<unknown>): Promise<void> {

@@ -1,6 +1,6 @@
 import { expect } from "chai";
 
-import { compile, problems } from "../../support/pipeline-file.ts";
+import { compile, problems } from "../../support/agent/pipeline-file.ts";
 
 const jobs = async (...args: Parameters<typeof compile>) => (await compile(...args)).jobs;
 const namesOf = async (...args: Parameters<typeof compile>) =>

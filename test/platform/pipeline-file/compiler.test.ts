@@ -2,8 +2,8 @@ import { expect } from "chai";
 
 import { pipelineCompiler } from "../../../src/platform/pipeline-file/compiler.ts";
 import { PipelineFileError } from "../../../src/platform/pipeline-file/value.ts";
-import { eventually } from "../../support/eventually.ts";
-import { facts } from "../../support/pipeline-file.ts";
+import { facts } from "../../support/agent/pipeline-file.ts";
+import { eventually } from "../../support/app/eventually.ts";
 
 const file = (text: string, { user = "anna", project = "search" } = {}) => ({
   ...{ text, user, project },

@@ -1,7 +1,7 @@
 import { expect } from "chai";
 
 import { expandText, expandVariables } from "../../../src/platform/pipeline-file/expand.ts";
-import { processorMs } from "../../support/measure.ts";
+import { processorMs } from "../../support/app/measure.ts";
 
 const none: ReadonlySet<string> = new Set();
 const expanded = (variables: Readonly<Record<string, string>>) =>

@@ -6,8 +6,8 @@ import {
   holds,
   parseExpression,
 } from "../../../src/platform/pipeline-file/expression.ts";
-import { expectLinear } from "../../support/growth.ts";
-import { randomNumbers } from "../../support/random.ts";
+import { expectLinear } from "../../support/app/growth.ts";
+import { randomNumbers } from "../../support/app/random.ts";
 
 const variables: Readonly<Record<string, string>> = {
   BRANCH: "feature/search",

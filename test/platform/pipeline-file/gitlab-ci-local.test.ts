@@ -8,11 +8,11 @@ import { expect } from "chai";
 import { parse } from "yaml";
 
 import type { JobSpec } from "../../../src/events/pipeline/job-spec.ts";
-import { git, temporaryDirectory } from "../../support/git.ts";
-import { type CorpusFile, corpus, repositoryFiles } from "../../support/pipeline-corpus.ts";
-import { differences } from "../../support/pipeline-difference.ts";
-import { compile } from "../../support/pipeline-file.ts";
-import { skipWithout } from "../../support/program.ts";
+import { type CorpusFile, corpus, repositoryFiles } from "../../support/agent/pipeline-corpus.ts";
+import { differences } from "../../support/agent/pipeline-difference.ts";
+import { compile } from "../../support/agent/pipeline-file.ts";
+import { git, temporaryDirectory } from "../../support/git/git.ts";
+import { skipWithout } from "../../support/process/program.ts";
 
 const packageFile = path.resolve("node_modules/gitlab-ci-local/dist/index.js");
 const isThere = existsSync(packageFile);
@@ -145,7 +145,7 @@ async function givenRepository(): Promise<string> {
 }
 
 async function ask(repository: string, questions: readonly Question[]): Promise<readonly Answer[]> {
-  const program = path.resolve("test/support/gitlab-ci-local.mjs");
+  const program = path.resolve("test/support/agent/gitlab-ci-local.mjs");
   const child = spawn(process.execPath, [program, packageFile], {
     cwd: repository,
     env: { PATH: process.env["PATH"], HOME: repository },

@@ -1,6 +1,6 @@
 import { expect } from "chai";
 
-import { problems } from "../../support/pipeline-file.ts";
+import { problems } from "../../support/agent/pipeline-file.ts";
 
 describe("a pipeline file", () => {
   describe("with mistakes", () => {

@@ -1,6 +1,6 @@
 import { expect } from "chai";
 
-import { compile } from "../../support/pipeline-file.ts";
+import { compile } from "../../support/agent/pipeline-file.ts";
 
 describe("the resource group of a job", () => {
   const group = async (name: string, more = "") => {

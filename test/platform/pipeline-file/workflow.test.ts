@@ -1,6 +1,6 @@
 import { expect } from "chai";
 
-import { compile } from "../../support/pipeline-file.ts";
+import { compile } from "../../support/agent/pipeline-file.ts";
 
 describe("the workflow of a pipeline file", () => {
   it("may refuse the pipeline or add variables", async () => {

@@ -1,7 +1,7 @@
 import { expect } from "chai";
 
 import { arrayBytes, type ElementType } from "../../../src/platform/postgres/array-bytes.ts";
-import { testDatabase } from "../../support/database.ts";
+import { testDatabase } from "../../support/store/database.ts";
 
 const { db } = await testDatabase();
 

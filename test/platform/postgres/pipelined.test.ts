@@ -2,7 +2,7 @@ import { expect } from "chai";
 import type { Knex } from "knex";
 import { allOf, joinWrites } from "../../../src/platform/postgres/pipelined.ts";
 import { openPostgres } from "../../../src/platform/postgres.ts";
-import { testDatabase } from "../../support/database.ts";
+import { testDatabase } from "../../support/store/database.ts";
 
 type Stream = Record<"_write" | "_writev", (...given: unknown[]) => void>;
 type Raw = Readonly<{ connection: Readonly<{ stream: Stream }> }>;

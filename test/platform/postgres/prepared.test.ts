@@ -2,7 +2,7 @@ import { expect } from "chai";
 import type { Knex } from "knex";
 
 import { openPostgres } from "../../../src/platform/postgres.ts";
-import { testDatabase } from "../../support/database.ts";
+import { testDatabase } from "../../support/store/database.ts";
 
 describe("prepared statements", () => {
   let db: Knex;

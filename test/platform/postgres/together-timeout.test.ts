@@ -2,7 +2,7 @@ import { expect } from "chai";
 
 import { runTogether } from "../../../src/platform/postgres/together.ts";
 import { openPostgres } from "../../../src/platform/postgres.ts";
-import { testDatabase } from "../../support/database.ts";
+import { testDatabase } from "../../support/store/database.ts";
 
 const { url } = await testDatabase();
 

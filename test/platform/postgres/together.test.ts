@@ -2,8 +2,8 @@ import { expect } from "chai";
 import type { Knex } from "knex";
 import { runTogether } from "../../../src/platform/postgres/together.ts";
 import { openPostgres } from "../../../src/platform/postgres.ts";
-import { testDatabase } from "../../support/database.ts";
-import { eventually } from "../../support/eventually.ts";
+import { eventually } from "../../support/app/eventually.ts";
+import { testDatabase } from "../../support/store/database.ts";
 
 describe("statements sent together", () => {
   let db: Knex;

@@ -2,8 +2,8 @@ import { expect } from "chai";
 import pino from "pino";
 
 import { openQueues, type Queues, type RunningWorker } from "../../../src/platform/queue/queue.ts";
-import { testDatabase } from "../../support/database.ts";
-import { eventually } from "../../support/eventually.ts";
+import { eventually } from "../../support/app/eventually.ts";
+import { testDatabase } from "../../support/store/database.ts";
 
 describe("the connections of the queues on PostgreSQL", () => {
   const names = Array.from({ length: 12 }, (_, n) => `queue-${n}`);

@@ -8,9 +8,9 @@ import {
   type RunningWorker,
   type WorkOptions,
 } from "../../../src/platform/queue/queue.ts";
-import { testDatabase } from "../../support/database.ts";
-import { eventually } from "../../support/eventually.ts";
-import { needsRedis, testRedis } from "../../support/redis.ts";
+import { eventually } from "../../support/app/eventually.ts";
+import { testDatabase } from "../../support/store/database.ts";
+import { needsRedis, testRedis } from "../../support/store/redis.ts";
 
 const backends = ["PostgreSQL", "Redis"];
 

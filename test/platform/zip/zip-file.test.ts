@@ -4,7 +4,7 @@ import { expect } from "chai";
 
 import { readZipFile } from "../../../src/platform/zip/zip-file.ts";
 import type { ZipSource } from "../../../src/platform/zip/zip-source.ts";
-import { zip } from "../../support/archive.ts";
+import { zip } from "../../support/git/archive.ts";
 
 /** An archive that counts the bytes that are read of it. */
 function sourceOf(archive: Buffer): ZipSource & Readonly<{ counted: { bytes: number } }> {

@@ -4,7 +4,7 @@ import { expect } from "chai";
 import { fromBufferPromise } from "yauzl";
 
 import { zipStream } from "../../../src/platform/zip/zip-stream.ts";
-import { eventually } from "../../support/eventually.ts";
+import { eventually } from "../../support/app/eventually.ts";
 
 const modifiedAt = new Date("2026-03-01T12:00:00Z");
 const MiB = 1024 ** 2;

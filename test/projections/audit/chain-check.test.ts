@@ -9,10 +9,10 @@ import {
 import { auditEntryProjection } from "../../../src/projections/audit/entry.ts";
 import { chainHead, logChainProjection } from "../../../src/projections/audit/log-chain.ts";
 import { project } from "../../../src/projections/core/projection.ts";
-import { testDatabase } from "../../support/database.ts";
-import { testEventStore } from "../../support/event-store.ts";
-import { append, sent } from "../../support/parcel.ts";
-import { context, reset } from "../../support/projection.ts";
+import { context, reset } from "../../support/app/projection.ts";
+import { append, sent } from "../../support/package/parcel.ts";
+import { testDatabase } from "../../support/store/database.ts";
+import { testEventStore } from "../../support/store/event-store.ts";
 
 const { db } = await testDatabase();
 const { store } = await testEventStore();

@@ -11,7 +11,7 @@ import {
   marks,
   StreamData,
 } from "../../../src/projections/audit/change.ts";
-import { expectLinear } from "../../support/growth.ts";
+import { expectLinear } from "../../support/app/growth.ts";
 
 /**
  * The last words of event types that change no existing value: something begins, ends, or is reported. The name

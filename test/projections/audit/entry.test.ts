@@ -6,9 +6,9 @@ import { packageVersionIdOf } from "../../../src/platform/package/coordinates.ts
 import { type AuditEntryRow, auditEntryProjection } from "../../../src/projections/audit/entry.ts";
 import { type AuditFilter, listAuditEntries } from "../../../src/projections/audit/entry-query.ts";
 import { project } from "../../../src/projections/core/projection.ts";
-import { testDatabase } from "../../support/database.ts";
-import { history, metadataFor } from "../../support/history.ts";
-import { context, feedTogether, reset, rowsOf } from "../../support/projection.ts";
+import { history, metadataFor } from "../../support/app/history.ts";
+import { context, feedTogether, reset, rowsOf } from "../../support/app/projection.ts";
+import { testDatabase } from "../../support/store/database.ts";
 
 const { db } = await testDatabase();
 

@@ -1,10 +1,10 @@
 import { expect } from "chai";
 import { openVault } from "../../../src/platform/key/vault.ts";
 import { exportEvents } from "../../../src/projections/audit/event-export.ts";
-import { testDatabase } from "../../support/database.ts";
-import { testEventStore } from "../../support/event-store.ts";
-import { metadataFor } from "../../support/history.ts";
-import { append } from "../../support/parcel.ts";
+import { metadataFor } from "../../support/app/history.ts";
+import { append } from "../../support/package/parcel.ts";
+import { testDatabase } from "../../support/store/database.ts";
+import { testEventStore } from "../../support/store/event-store.ts";
 
 const { db } = await testDatabase();
 const { store } = await testEventStore();

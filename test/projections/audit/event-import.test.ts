@@ -6,9 +6,9 @@ import { importEvents, OtherLog } from "../../../src/projections/audit/event-imp
 import { leafOf } from "../../../src/projections/audit/log-tree.ts";
 import { GrowingTree } from "../../../src/projections/audit/merkle.ts";
 import { BadLine, readSealedLog, sealedLine } from "../../../src/projections/audit/sealed-log.ts";
-import { testEventStore } from "../../support/event-store.ts";
-import { history } from "../../support/history.ts";
-import { switchedOff, webhookCreated, webhookDeleted } from "../../support/webhook.ts";
+import { history } from "../../support/app/history.ts";
+import { switchedOff, webhookCreated, webhookDeleted } from "../../support/client/webhook.ts";
+import { testEventStore } from "../../support/store/event-store.ts";
 
 const { store } = await testEventStore();
 const never = new AbortController().signal;

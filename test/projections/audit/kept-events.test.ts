@@ -3,8 +3,8 @@ import { expect } from "chai";
 
 import type { EventStore } from "../../../src/platform/event-store/event-store.ts";
 import { readKept } from "../../../src/projections/audit/kept-events.ts";
-import { testEventStore } from "../../support/event-store.ts";
-import { metadataFor } from "../../support/history.ts";
+import { metadataFor } from "../../support/app/history.ts";
+import { testEventStore } from "../../support/store/event-store.ts";
 
 const { store } = await testEventStore();
 const stream = "test-1";

@@ -16,10 +16,10 @@ import {
   rangeOf,
 } from "../../../src/projections/audit/merkle.ts";
 import { project } from "../../../src/projections/core/projection.ts";
-import { testDatabase } from "../../support/database.ts";
-import { history } from "../../support/history.ts";
-import { sent } from "../../support/parcel.ts";
-import { context, reset, rewind, rowsOf } from "../../support/projection.ts";
+import { history } from "../../support/app/history.ts";
+import { context, reset, rewind, rowsOf } from "../../support/app/projection.ts";
+import { sent } from "../../support/package/parcel.ts";
+import { testDatabase } from "../../support/store/database.ts";
 
 const { db } = await testDatabase();
 const log = history(

@@ -8,9 +8,9 @@ import {
   mustHaveKeys,
   noteLostKeys,
 } from "../../../src/projections/audit/lost-keys.ts";
-import { testDatabase } from "../../support/database.ts";
-import { testEventStore } from "../../support/event-store.ts";
-import { append } from "../../support/parcel.ts";
+import { append } from "../../support/package/parcel.ts";
+import { testDatabase } from "../../support/store/database.ts";
+import { testEventStore } from "../../support/store/event-store.ts";
 
 const { db } = await testDatabase();
 const { store } = await testEventStore();

@@ -5,11 +5,11 @@ import { changesOf } from "../../../src/projections/audit/change.ts";
 import { auditEntryProjection } from "../../../src/projections/audit/entry.ts";
 import { type AuditLine, auditTrail } from "../../../src/projections/audit/trail.ts";
 import { project } from "../../../src/projections/core/projection.ts";
-import { testDatabase } from "../../support/database.ts";
-import { testEventStore } from "../../support/event-store.ts";
-import { metadataFor } from "../../support/history.ts";
-import { append, sent } from "../../support/parcel.ts";
-import { context, reset } from "../../support/projection.ts";
+import { metadataFor } from "../../support/app/history.ts";
+import { context, reset } from "../../support/app/projection.ts";
+import { append, sent } from "../../support/package/parcel.ts";
+import { testDatabase } from "../../support/store/database.ts";
+import { testEventStore } from "../../support/store/event-store.ts";
 
 const { db } = await testDatabase();
 const { store } = await testEventStore();

@@ -4,8 +4,8 @@ import { expect } from "chai";
 
 import type { SubscriptionItem } from "../../../src/platform/event-store/event-store.ts";
 import { type Batch, batches } from "../../../src/projections/core/batch.ts";
-import { history } from "../../support/history.ts";
-import { sent } from "../../support/parcel.ts";
+import { history } from "../../support/app/history.ts";
+import { sent } from "../../support/package/parcel.ts";
 
 const log = history(...Array.from({ length: 10 }, (_, n) => ["parcel-1", sent(`${n}`)] as const));
 const items: readonly SubscriptionItem[] = log.map((event) => ({ kind: "event", event }));

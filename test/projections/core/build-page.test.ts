@@ -5,8 +5,8 @@ import type { Recorded } from "../../../src/events/core/event.ts";
 import type { EventStore } from "../../../src/platform/event-store/event-store.ts";
 import { pages as pagesOf, takenPages } from "../../../src/projections/core/build-page.ts";
 import { beforeEverything } from "../../../src/projections/core/checkpoint.ts";
-import { parcelsInto } from "../../support/parcel.ts";
-import { context } from "../../support/projection.ts";
+import { context } from "../../support/app/projection.ts";
+import { parcelsInto } from "../../support/package/parcel.ts";
 
 describe("pages of the log that read models take", () => {
   const event = { type: "ParcelSent", position: 1n } as Recorded;

@@ -2,8 +2,8 @@ import { expect } from "chai";
 
 import { openPostgres } from "../../../src/platform/postgres.ts";
 import { mustBeCaughtUp } from "../../../src/projections/core/caught-up.ts";
-import { testDatabase } from "../../support/database.ts";
-import { eventually } from "../../support/eventually.ts";
+import { eventually } from "../../support/app/eventually.ts";
+import { testDatabase } from "../../support/store/database.ts";
 
 const { db: unchecked, url } = await testDatabase();
 

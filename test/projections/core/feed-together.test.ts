@@ -9,11 +9,11 @@ import { feeder } from "../../../src/projections/core/feed-together.ts";
 import type { Projection } from "../../../src/projections/core/projection.ts";
 import { defineRowProjection } from "../../../src/projections/core/row-projection.ts";
 import { tableOf } from "../../../src/projections/core/writes.ts";
-import { testDatabase } from "../../support/database.ts";
-import { eventually } from "../../support/eventually.ts";
-import { history } from "../../support/history.ts";
-import { parcelEvents, parcelsInto, received, sent } from "../../support/parcel.ts";
-import { noEventStore, reset, rowsOf } from "../../support/projection.ts";
+import { eventually } from "../../support/app/eventually.ts";
+import { history } from "../../support/app/history.ts";
+import { noEventStore, reset, rowsOf } from "../../support/app/projection.ts";
+import { parcelEvents, parcelsInto, received, sent } from "../../support/package/parcel.ts";
+import { testDatabase } from "../../support/store/database.ts";
 
 type Row = Readonly<{ id: string; sent_to: string; times: number }>;
 const table = tableOf<Row>({ name: "parcel_row", key: ["id"] });

@@ -4,10 +4,10 @@ import { StoreUnavailable } from "../../../src/platform/event-store/event-store.
 import { readCheckpoints } from "../../../src/projections/core/checkpoint.ts";
 import { feed } from "../../../src/projections/core/feed.ts";
 import type { Projection } from "../../../src/projections/core/projection.ts";
-import { testDatabase } from "../../support/database.ts";
-import { testEventStore } from "../../support/event-store.ts";
-import { append, parcelsInto, sent } from "../../support/parcel.ts";
-import { context, reset } from "../../support/projection.ts";
+import { context, reset } from "../../support/app/projection.ts";
+import { append, parcelsInto, sent } from "../../support/package/parcel.ts";
+import { testDatabase } from "../../support/store/database.ts";
+import { testEventStore } from "../../support/store/event-store.ts";
 
 const { db } = await testDatabase();
 const { store } = await testEventStore();

@@ -1,7 +1,7 @@
 import { expect } from "chai";
 import { gathered, untilGathered } from "../../../src/projections/core/gathered.ts";
-import { testDatabase } from "../../support/database.ts";
-import { eventually } from "../../support/eventually.ts";
+import { eventually } from "../../support/app/eventually.ts";
+import { testDatabase } from "../../support/store/database.ts";
 
 const { db } = await testDatabase();
 

@@ -2,7 +2,7 @@ import { getEventListeners } from "node:events";
 import { expect } from "chai";
 import type { Batch } from "../../../src/projections/core/batch.ts";
 import { Gathering } from "../../../src/projections/core/gathering.ts";
-import { eventually } from "../../support/eventually.ts";
+import { eventually } from "../../support/app/eventually.ts";
 
 const batch = (after: bigint, upTo: bigint): Batch => ({ after, upTo, events: [] });
 

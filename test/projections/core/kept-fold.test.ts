@@ -4,8 +4,8 @@ import { expect } from "chai";
 import type { Recorded } from "../../../src/events/core/event.ts";
 import { withReadModelsOf } from "../../../src/projections/core/as-of.ts";
 import type { Projection } from "../../../src/projections/core/projection.ts";
-import { testDatabase } from "../../support/database.ts";
-import { metadataFor } from "../../support/history.ts";
+import { metadataFor } from "../../support/app/history.ts";
+import { testDatabase } from "../../support/store/database.ts";
 
 const { db } = await testDatabase();
 

@@ -1,8 +1,8 @@
 import { expect } from "chai";
 import { StoreDenied } from "../../../src/platform/event-store/event-store.ts";
 import { whileLeader, withLock } from "../../../src/projections/core/leader.ts";
-import { testDatabase } from "../../support/database.ts";
-import { eventually } from "../../support/eventually.ts";
+import { eventually } from "../../support/app/eventually.ts";
+import { testDatabase } from "../../support/store/database.ts";
 
 const { url, db } = await testDatabase();
 const none = new AbortController().signal;

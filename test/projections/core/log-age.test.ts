@@ -3,11 +3,11 @@ import { expect } from "chai";
 import { type CheckpointRow, readCheckpoints } from "../../../src/projections/core/checkpoint.ts";
 import { rebuild } from "../../../src/projections/core/rebuild.ts";
 import { runProjections } from "../../../src/projections/core/runner.ts";
-import { testDatabase } from "../../support/database.ts";
-import { testEventStore } from "../../support/event-store.ts";
-import { eventually } from "../../support/eventually.ts";
-import { append, parcelsInto, received, sent } from "../../support/parcel.ts";
-import { context, rowsOf } from "../../support/projection.ts";
+import { eventually } from "../../support/app/eventually.ts";
+import { context, rowsOf } from "../../support/app/projection.ts";
+import { append, parcelsInto, received, sent } from "../../support/package/parcel.ts";
+import { testDatabase } from "../../support/store/database.ts";
+import { testEventStore } from "../../support/store/event-store.ts";
 
 const { url, db } = await testDatabase();
 const { store } = await testEventStore();

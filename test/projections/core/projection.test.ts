@@ -3,10 +3,10 @@ import { expect } from "chai";
 import type { Recorded } from "../../../src/events/core/event.ts";
 import { readCheckpoints } from "../../../src/projections/core/checkpoint.ts";
 import { type Projection, project } from "../../../src/projections/core/projection.ts";
-import { testDatabase } from "../../support/database.ts";
-import { history } from "../../support/history.ts";
-import { parcel, received, receiver, sent } from "../../support/parcel.ts";
-import { context, reset, rewind, rowsOf } from "../../support/projection.ts";
+import { history } from "../../support/app/history.ts";
+import { context, reset, rewind, rowsOf } from "../../support/app/projection.ts";
+import { parcel, received, receiver, sent } from "../../support/package/parcel.ts";
+import { testDatabase } from "../../support/store/database.ts";
 
 const applied: bigint[] = [];
 const probe: Projection = {

@@ -11,10 +11,10 @@ import {
   SchemaTaken,
   schemasOfPast,
 } from "../../../src/projections/core/rebuild-until.ts";
-import { testDatabase } from "../../support/database.ts";
-import { testEventStore } from "../../support/event-store.ts";
-import { metadataFor } from "../../support/history.ts";
-import { parcelsInto, received, sent } from "../../support/parcel.ts";
+import { metadataFor } from "../../support/app/history.ts";
+import { parcelsInto, received, sent } from "../../support/package/parcel.ts";
+import { testDatabase } from "../../support/store/database.ts";
+import { testEventStore } from "../../support/store/event-store.ts";
 
 const { url, db } = await testDatabase();
 const { store } = await testEventStore();

@@ -8,9 +8,9 @@ import { listProjects, projectProjection } from "../../../src/projections/projec
 import { companyProjection, listCompanies } from "../../../src/projections/team/company.ts";
 import { listTeams, teamProjection } from "../../../src/projections/team/team.ts";
 import { listUsers, userProjection } from "../../../src/projections/user/user.ts";
-import { testDatabase } from "../../support/database.ts";
-import { at, history } from "../../support/history.ts";
-import { context, reset, rewind } from "../../support/projection.ts";
+import { at, history } from "../../support/app/history.ts";
+import { context, reset, rewind } from "../../support/app/projection.ts";
+import { testDatabase } from "../../support/store/database.ts";
 
 const { db } = await testDatabase();
 const anna = randomUUID();

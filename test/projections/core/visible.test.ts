@@ -6,8 +6,8 @@ import {
   type Watching,
   watchProjections,
 } from "../../../src/projections/core/visible.ts";
-import { testDatabase } from "../../support/database.ts";
-import { eventually } from "../../support/eventually.ts";
+import { eventually } from "../../support/app/eventually.ts";
+import { testDatabase } from "../../support/store/database.ts";
 
 const { url, db } = await testDatabase();
 

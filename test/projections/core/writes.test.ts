@@ -2,10 +2,10 @@ import { expect } from "chai";
 import { sessionProjection } from "../../../src/projections/access/session.ts";
 import { applyAfter, CannotApply, type Tx } from "../../../src/projections/core/projection.ts";
 import { tableOf, Writes } from "../../../src/projections/core/writes.ts";
-import { testDatabase } from "../../support/database.ts";
-import { at, history } from "../../support/history.ts";
-import { context } from "../../support/projection.ts";
-import { randomNumbers } from "../../support/random.ts";
+import { at, history } from "../../support/app/history.ts";
+import { context } from "../../support/app/projection.ts";
+import { randomNumbers } from "../../support/app/random.ts";
+import { testDatabase } from "../../support/store/database.ts";
 
 type Row = Readonly<{
   shelf: string;

@@ -8,10 +8,10 @@ import { projectStream } from "../../../src/events/project/project.ts";
 import { project } from "../../../src/projections/core/projection.ts";
 import { issueProjection } from "../../../src/projections/issue/issue.ts";
 import { unnumberedIssues } from "../../../src/projections/issue/list.ts";
-import { testDatabase } from "../../support/database.ts";
-import { at, history } from "../../support/history.ts";
-import { context, feedTogether, reset, rewind, rowsOf } from "../../support/projection.ts";
-import { randomNumbers } from "../../support/random.ts";
+import { at, history } from "../../support/app/history.ts";
+import { context, feedTogether, reset, rewind, rowsOf } from "../../support/app/projection.ts";
+import { randomNumbers } from "../../support/app/random.ts";
+import { testDatabase } from "../../support/store/database.ts";
 
 const { db } = await testDatabase();
 const projectId = ProjectId.parse(randomUUID());

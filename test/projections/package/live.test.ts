@@ -17,9 +17,9 @@ import {
   type PackageRow,
   packageVersionProjection,
 } from "../../../src/projections/package/version.ts";
-import { testDatabase } from "../../support/database.ts";
-import { at, history } from "../../support/history.ts";
-import { context, reset } from "../../support/projection.ts";
+import { at, history } from "../../support/app/history.ts";
+import { context, reset } from "../../support/app/projection.ts";
+import { testDatabase } from "../../support/store/database.ts";
 
 const { db } = await testDatabase();
 const [by, owner, repository] = [randomUUID(), randomUUID(), randomUUID()];

@@ -5,10 +5,10 @@ import { jobStream } from "../../../src/events/pipeline/job.ts";
 import { deterministicId } from "../../../src/platform/deterministic-id.ts";
 import { project } from "../../../src/projections/core/projection.ts";
 import { environmentProjection } from "../../../src/projections/pipeline/environment.ts";
-import { testDatabase } from "../../support/database.ts";
-import { at, history } from "../../support/history.ts";
-import { commitId, jobIdOf, pipelineId, projectId, userId } from "../../support/pipeline.ts";
-import { context, feedTogether, reset, rewind, rowsOf } from "../../support/projection.ts";
+import { commitId, jobIdOf, pipelineId, projectId, userId } from "../../support/agent/pipeline.ts";
+import { at, history } from "../../support/app/history.ts";
+import { context, feedTogether, reset, rewind, rowsOf } from "../../support/app/projection.ts";
+import { testDatabase } from "../../support/store/database.ts";
 
 const { db } = await testDatabase();
 

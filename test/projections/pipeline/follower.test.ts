@@ -10,10 +10,10 @@ import { endsOf } from "../../../src/projections/pipeline/follower.ts";
 import { pipelineProjection } from "../../../src/projections/pipeline/pipeline.ts";
 import { type JobRow, nameKeyOf, pipelineTables } from "../../../src/projections/pipeline/table.ts";
 import { waiting } from "../../../src/workers/pipeline/advance.ts";
-import { testDatabase } from "../../support/database.ts";
-import { jobIdOf, pipelineId, projectId } from "../../support/pipeline.ts";
-import { reset } from "../../support/projection.ts";
-import { randomNumbers } from "../../support/random.ts";
+import { jobIdOf, pipelineId, projectId } from "../../support/agent/pipeline.ts";
+import { reset } from "../../support/app/projection.ts";
+import { randomNumbers } from "../../support/app/random.ts";
+import { testDatabase } from "../../support/store/database.ts";
 
 const { db } = await testDatabase();
 const now = new Date("2026-01-02T03:04:05.678Z");

@@ -24,8 +24,6 @@ import {
 } from "../../../src/projections/pipeline/query.ts";
 import { queuedJobs } from "../../../src/projections/pipeline/queue.ts";
 import { refreshPipelines } from "../../../src/projections/pipeline/refresh.ts";
-import { testDatabase } from "../../support/database.ts";
-import { at, history } from "../../support/history.ts";
 import {
   agentId,
   commitId,
@@ -36,9 +34,11 @@ import {
   projectId,
   specOf,
   userId,
-} from "../../support/pipeline.ts";
-import { context, feedTogether, reset, rewind, rowsOf } from "../../support/projection.ts";
-import { randomNumbers } from "../../support/random.ts";
+} from "../../support/agent/pipeline.ts";
+import { at, history } from "../../support/app/history.ts";
+import { context, feedTogether, reset, rewind, rowsOf } from "../../support/app/projection.ts";
+import { randomNumbers } from "../../support/app/random.ts";
+import { testDatabase } from "../../support/store/database.ts";
 
 const { db } = await testDatabase();
 const part = { limit: 10, offset: 0 };

@@ -14,9 +14,9 @@ import {
 import { companyProjection } from "../../../src/projections/team/company.ts";
 import { teamProjection } from "../../../src/projections/team/team.ts";
 import { userProjection } from "../../../src/projections/user/user.ts";
-import { testDatabase } from "../../support/database.ts";
-import { at, history } from "../../support/history.ts";
-import { context, reset } from "../../support/projection.ts";
+import { at, history } from "../../support/app/history.ts";
+import { context, reset } from "../../support/app/projection.ts";
+import { testDatabase } from "../../support/store/database.ts";
 
 const { db } = await testDatabase();
 

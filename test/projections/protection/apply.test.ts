@@ -10,9 +10,9 @@ import { teamStream } from "../../../src/events/team/team.ts";
 import { deterministicId } from "../../../src/platform/deterministic-id.ts";
 import { project } from "../../../src/projections/core/projection.ts";
 import { protectionProjection } from "../../../src/projections/protection/protection.ts";
-import { testDatabase } from "../../support/database.ts";
-import { at, history } from "../../support/history.ts";
-import { context, reset, rowsOf } from "../../support/projection.ts";
+import { at, history } from "../../support/app/history.ts";
+import { context, reset, rowsOf } from "../../support/app/projection.ts";
+import { testDatabase } from "../../support/store/database.ts";
 
 const { db } = await testDatabase();
 const by = deterministicId("user");

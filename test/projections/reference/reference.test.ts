@@ -4,9 +4,9 @@ import { expect } from "chai";
 import type { AnyEvent } from "../../../src/events/core/event.ts";
 import { issueStream } from "../../../src/events/issue/issue.ts";
 import { referenceProjection } from "../../../src/projections/reference/reference.ts";
-import { testDatabase } from "../../support/database.ts";
-import { at, history } from "../../support/history.ts";
-import { feedTogether, reset } from "../../support/projection.ts";
+import { at, history } from "../../support/app/history.ts";
+import { feedTogether, reset } from "../../support/app/projection.ts";
+import { testDatabase } from "../../support/store/database.ts";
 
 const { db } = await testDatabase();
 const [issueId, projectId, by] = [randomUUID(), randomUUID(), randomUUID()];

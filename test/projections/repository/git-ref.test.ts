@@ -2,9 +2,9 @@ import { expect } from "chai";
 import type { AnyEvent } from "../../../src/events/core/event.ts";
 import { project } from "../../../src/projections/core/projection.ts";
 import { gitRefProjection } from "../../../src/projections/repository/git-ref.ts";
-import { testDatabase } from "../../support/database.ts";
-import { history } from "../../support/history.ts";
-import { context, reset, rowsOf } from "../../support/projection.ts";
+import { history } from "../../support/app/history.ts";
+import { context, reset, rowsOf } from "../../support/app/projection.ts";
+import { testDatabase } from "../../support/store/database.ts";
 
 const { db } = await testDatabase();
 const projects = [

@@ -4,9 +4,9 @@ import type { AnyEvent } from "../../../src/events/core/event.ts";
 import { project } from "../../../src/projections/core/projection.ts";
 import { gitRefProjection } from "../../../src/projections/repository/git-ref.ts";
 import { refView } from "../../../src/projections/repository/ref-view.ts";
-import { testDatabase } from "../../support/database.ts";
-import { history } from "../../support/history.ts";
-import { context, reset } from "../../support/projection.ts";
+import { history } from "../../support/app/history.ts";
+import { context, reset } from "../../support/app/projection.ts";
+import { testDatabase } from "../../support/store/database.ts";
 
 const { db } = await testDatabase();
 const projectId = "7d1c2b3a-4f5e-4d6c-9b8a-1a2b3c4d5e6f";

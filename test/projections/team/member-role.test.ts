@@ -7,9 +7,9 @@ import { membershipStream } from "../../../src/events/team/membership.ts";
 import { project } from "../../../src/projections/core/projection.ts";
 import { highestRole, memberProjection } from "../../../src/projections/team/member.ts";
 import { companyRole, projectRole, teamRole } from "../../../src/projections/team/member-role.ts";
-import { testDatabase } from "../../support/database.ts";
-import { at, history } from "../../support/history.ts";
-import { context, reset } from "../../support/projection.ts";
+import { at, history } from "../../support/app/history.ts";
+import { context, reset } from "../../support/app/projection.ts";
+import { testDatabase } from "../../support/store/database.ts";
 
 const { db } = await testDatabase();
 

@@ -7,9 +7,9 @@ import {
   type AccessTokenRow,
   accessTokenProjection,
 } from "../../../src/projections/token/access-token.ts";
-import { testDatabase } from "../../support/database.ts";
-import { at, history } from "../../support/history.ts";
-import { context, reset } from "../../support/projection.ts";
+import { at, history } from "../../support/app/history.ts";
+import { context, reset } from "../../support/app/projection.ts";
+import { testDatabase } from "../../support/store/database.ts";
 
 const { db } = await testDatabase();
 

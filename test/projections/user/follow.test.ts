@@ -7,9 +7,9 @@ import { userStream } from "../../../src/events/user/user.ts";
 import { project } from "../../../src/projections/core/projection.ts";
 import { followProjection, listFollows } from "../../../src/projections/user/follow.ts";
 import { userProjection } from "../../../src/projections/user/user.ts";
-import { testDatabase } from "../../support/database.ts";
-import { at, history } from "../../support/history.ts";
-import { context, reset, rewind, rowsOf } from "../../support/projection.ts";
+import { at, history } from "../../support/app/history.ts";
+import { context, reset, rewind, rowsOf } from "../../support/app/projection.ts";
+import { testDatabase } from "../../support/store/database.ts";
 
 const { db } = await testDatabase();
 const [anna, boris, clara] = [randomUUID(), randomUUID(), randomUUID()];

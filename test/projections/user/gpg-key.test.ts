@@ -11,9 +11,9 @@ import {
   gpgKeysOf,
   listGpgKeys,
 } from "../../../src/projections/user/gpg-key.ts";
-import { testDatabase } from "../../support/database.ts";
-import { at, history } from "../../support/history.ts";
-import { context, reset } from "../../support/projection.ts";
+import { at, history } from "../../support/app/history.ts";
+import { context, reset } from "../../support/app/projection.ts";
+import { testDatabase } from "../../support/store/database.ts";
 
 const { db } = await testDatabase();
 const anna = randomUUID();

@@ -10,9 +10,9 @@ import {
   listUsers,
   userProjection,
 } from "../../../src/projections/user/user.ts";
-import { testDatabase } from "../../support/database.ts";
-import { at, history } from "../../support/history.ts";
-import { context, reset } from "../../support/projection.ts";
+import { at, history } from "../../support/app/history.ts";
+import { context, reset } from "../../support/app/projection.ts";
+import { testDatabase } from "../../support/store/database.ts";
 
 const { db } = await testDatabase();
 

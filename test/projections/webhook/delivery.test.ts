@@ -14,9 +14,8 @@ import {
   listWebhookDeliveries,
   webhookDeliveryProjection,
 } from "../../../src/projections/webhook/delivery.ts";
-import { testDatabase } from "../../support/database.ts";
-import { at, history } from "../../support/history.ts";
-import { context, reset, rewind, rowsOf } from "../../support/projection.ts";
+import { at, history } from "../../support/app/history.ts";
+import { context, reset, rewind, rowsOf } from "../../support/app/projection.ts";
 import {
   webhookId as anyWebhookId,
   attemptFailed,
@@ -24,7 +23,8 @@ import {
   deliveryScheduled,
   deliverySucceeded,
   webhookDeleted,
-} from "../../support/webhook.ts";
+} from "../../support/client/webhook.ts";
+import { testDatabase } from "../../support/store/database.ts";
 
 const { db } = await testDatabase();
 const webhookId = WebhookId.parse(anyWebhookId);

@@ -12,9 +12,8 @@ import {
   subscribersIn,
   webhookProjection,
 } from "../../../src/projections/webhook/webhook.ts";
-import { testDatabase } from "../../support/database.ts";
-import { at, history } from "../../support/history.ts";
-import { context, reset, rewind, rowsOf } from "../../support/projection.ts";
+import { at, history } from "../../support/app/history.ts";
+import { context, reset, rewind, rowsOf } from "../../support/app/projection.ts";
 import {
   projectId as anyProjectId,
   webhookId as anyWebhookId,
@@ -23,7 +22,8 @@ import {
   webhookCreated,
   webhookDeleted,
   webhookReconfigured,
-} from "../../support/webhook.ts";
+} from "../../support/client/webhook.ts";
+import { testDatabase } from "../../support/store/database.ts";
 
 const { db } = await testDatabase();
 const projectId = ProjectId.parse(anyProjectId);

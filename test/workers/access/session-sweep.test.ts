@@ -1,9 +1,9 @@
 import { expect } from "chai";
 
 import { sweepSessions } from "../../../src/workers/access/session-sweep.ts";
-import { startTestApp } from "../../support/app.ts";
-import { browser } from "../../support/browser.ts";
-import { eventually } from "../../support/eventually.ts";
+import { startTestApp } from "../../support/app/app.ts";
+import { eventually } from "../../support/app/eventually.ts";
+import { browser } from "../../support/client/browser.ts";
 
 const app = await startTestApp();
 

@@ -9,9 +9,7 @@ import type { Job } from "../../../src/platform/queue/queue.ts";
 import { type Watching, watchProjections } from "../../../src/projections/core/visible.ts";
 import { findJobById } from "../../../src/projections/pipeline/query.ts";
 import { agentWatchWorker, silenceMs, sweepSilentRuns } from "../../../src/workers/agent/watch.ts";
-import { eventually } from "../../support/eventually.ts";
-import { metadataFor } from "../../support/history.ts";
-import { ids, queued, taken, token } from "../../support/job-events.ts";
+import { ids, queued, taken, token } from "../../support/agent/job-events.ts";
 import {
   agentId,
   created,
@@ -19,8 +17,10 @@ import {
   planned,
   projectId,
   specOf,
-} from "../../support/pipeline.ts";
-import { testWorkers } from "../../support/worker-deps.ts";
+} from "../../support/agent/pipeline.ts";
+import { eventually } from "../../support/app/eventually.ts";
+import { metadataFor } from "../../support/app/history.ts";
+import { testWorkers } from "../../support/app/worker-deps.ts";
 
 const open: Watching[] = [];
 // Registered before the hook that drops the database.

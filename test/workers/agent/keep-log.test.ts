@@ -16,8 +16,8 @@ import {
   jobLogWorker,
 } from "../../../src/workers/agent/keep-log.ts";
 import { fileSize } from "../../../src/workers/repository/size.ts";
-import { startAppWithAgent } from "../../support/agent-app.ts";
-import { refused } from "../../support/refused.ts";
+import { startAppWithAgent } from "../../support/agent/agent-app.ts";
+import { refused } from "../../support/app/refused.ts";
 
 // Without workers: what they do, and when, is said here.
 const { app, token, search, at, put, begin, patch } = await startAppWithAgent();

@@ -8,9 +8,9 @@ import {
 } from "../../../src/workers/agent/stuck.ts";
 import { silenceMs, sweepSilentRuns } from "../../../src/workers/agent/watch.ts";
 import { allSweeps } from "../../../src/workers/all.ts";
-import { givenAgent } from "../../support/agent.ts";
-import { buildsOf, startAppWithAgent } from "../../support/agent-app.ts";
-import { agentTalk } from "../../support/agent-job.ts";
+import { givenAgent } from "../../support/agent/agent.ts";
+import { buildsOf, startAppWithAgent } from "../../support/agent/agent-app.ts";
+import { agentTalk } from "../../support/agent/agent-job.ts";
 
 const { app, at, runners, put, take, begin } = await startAppWithAgent();
 const { db, store } = app.deps;

@@ -18,9 +18,9 @@ import {
   lookAt,
   silenceMs,
 } from "../../../src/workers/agent/watch.ts";
-import { buildsOf, startAppWithAgent } from "../../support/agent-app.ts";
-import type { TakenJob } from "../../support/agent-job.ts";
-import { eventually } from "../../support/eventually.ts";
+import { buildsOf, startAppWithAgent } from "../../support/agent/agent-app.ts";
+import type { TakenJob } from "../../support/agent/agent-job.ts";
+import { eventually } from "../../support/app/eventually.ts";
 
 const { app, anna, search, at, agent, poll, put, take, begin, patch } = await startAppWithAgent();
 const other = await app.givenProject(anna, "other");

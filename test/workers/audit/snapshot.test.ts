@@ -22,9 +22,9 @@ import { mergeSettingProjection } from "../../../src/projections/merge-request/m
 import { projectProjection } from "../../../src/projections/project/project.ts";
 import { companyProjection } from "../../../src/projections/team/company.ts";
 import { snapshotOfPast } from "../../../src/workers/audit/snapshot.ts";
-import { at, metadataFor } from "../../support/history.ts";
-import { randomNumbers } from "../../support/random.ts";
-import { givenProject, testWorkers } from "../../support/worker-deps.ts";
+import { at, metadataFor } from "../../support/app/history.ts";
+import { randomNumbers } from "../../support/app/random.ts";
+import { givenProject, testWorkers } from "../../support/app/worker-deps.ts";
 
 const { deps, databaseUrl, log } = await testWorkers();
 const { db, store, vault } = deps;

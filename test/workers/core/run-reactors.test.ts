@@ -14,10 +14,10 @@ import {
   saveReactorPositions,
 } from "../../../src/workers/core/reactor-checkpoint.ts";
 import { runReactors } from "../../../src/workers/core/run-reactors.ts";
-import { testDatabase } from "../../support/database.ts";
-import { testEventStore } from "../../support/event-store.ts";
-import { eventually } from "../../support/eventually.ts";
-import { metadataFor } from "../../support/history.ts";
+import { eventually } from "../../support/app/eventually.ts";
+import { metadataFor } from "../../support/app/history.ts";
+import { testDatabase } from "../../support/store/database.ts";
+import { testEventStore } from "../../support/store/event-store.ts";
 
 describe("reactors", () => {
   let store: EventStore;

@@ -17,10 +17,10 @@ import {
   requestRetry,
   retrySetAside,
 } from "../../../src/workers/core/set-aside.ts";
-import { testDatabase } from "../../support/database.ts";
-import { testEventStore } from "../../support/event-store.ts";
-import { eventually } from "../../support/eventually.ts";
-import { metadataFor } from "../../support/history.ts";
+import { eventually } from "../../support/app/eventually.ts";
+import { metadataFor } from "../../support/app/history.ts";
+import { testDatabase } from "../../support/store/database.ts";
+import { testEventStore } from "../../support/store/event-store.ts";
 
 const { db } = await testDatabase();
 const { store } = await testEventStore();

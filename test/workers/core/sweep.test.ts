@@ -6,8 +6,8 @@ import { allProjections } from "../../../src/projections/all.ts";
 import { install } from "../../../src/projections/core/install.ts";
 import type { WorkerDeps } from "../../../src/workers/core/deps.ts";
 import { runSweeps, type Sweep } from "../../../src/workers/core/sweep.ts";
-import { testDatabase } from "../../support/database.ts";
-import { eventually } from "../../support/eventually.ts";
+import { eventually } from "../../support/app/eventually.ts";
+import { testDatabase } from "../../support/store/database.ts";
 
 describe("sweeps", () => {
   let db: Knex;

@@ -10,8 +10,8 @@ import { examineBlobs } from "../../../src/git/integrity-check.ts";
 import { coordinatesOf, packageFileIdOf } from "../../../src/platform/package/coordinates.ts";
 import { genericName, plainVersion } from "../../../src/platform/package/generic.ts";
 import { blobCollectionWorker, sweepBlobs } from "../../../src/workers/git/blob-collection.ts";
-import { at, metadataFor } from "../../support/history.ts";
-import { givenProject, testWorkers } from "../../support/worker-deps.ts";
+import { at, metadataFor } from "../../support/app/history.ts";
+import { givenProject, testWorkers } from "../../support/app/worker-deps.ts";
 
 const { deps, clock } = await testWorkers();
 const { blobs } = deps;

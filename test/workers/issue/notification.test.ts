@@ -1,10 +1,10 @@
 import { expect } from "chai";
 
 import { issueNotification } from "../../../src/workers/issue/notification.ts";
-import { startTestApp, type TestUser } from "../../support/app.ts";
-import { eventually } from "../../support/eventually.ts";
-import { expectOk, issueClient } from "../../support/issue.ts";
-import { startMailbox } from "../../support/mailbox.ts";
+import { startTestApp, type TestUser } from "../../support/app/app.ts";
+import { eventually } from "../../support/app/eventually.ts";
+import { expectOk, issueClient } from "../../support/app/issue.ts";
+import { startMailbox } from "../../support/app/mailbox.ts";
 
 const mailbox = await startMailbox();
 const app = await startTestApp({ workers: true, smtpUrl: mailbox.url });

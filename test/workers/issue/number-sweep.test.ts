@@ -5,9 +5,9 @@ import { handle } from "../../../src/commands/core/handle.ts";
 import { issue } from "../../../src/commands/issue/issue.ts";
 import { IssueId } from "../../../src/events/issue/issue.ts";
 import { sweepUnnumberedIssues } from "../../../src/workers/issue/number-sweep.ts";
-import { startTestApp } from "../../support/app.ts";
-import { metadataFor } from "../../support/history.ts";
-import { issueClient } from "../../support/issue.ts";
+import { startTestApp } from "../../support/app/app.ts";
+import { metadataFor } from "../../support/app/history.ts";
+import { issueClient } from "../../support/app/issue.ts";
 
 const app = await startTestApp();
 const anna = await app.givenUser("anna");

@@ -3,8 +3,8 @@ import { expect } from "chai";
 import { issueStream } from "../../../src/events/issue/issue.ts";
 import { issuePayload } from "../../../src/workers/issue/webhook-payload.ts";
 import { notificationOf } from "../../../src/workers/webhook/notification.ts";
-import { startTestApp } from "../../support/app.ts";
-import { issueClient, type Json } from "../../support/issue.ts";
+import { startTestApp } from "../../support/app/app.ts";
+import { issueClient, type Json } from "../../support/app/issue.ts";
 
 const app = await startTestApp();
 const anna = await app.givenUser("anna");

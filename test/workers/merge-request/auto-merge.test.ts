@@ -11,11 +11,11 @@ import { closeIssuesOf } from "../../../src/workers/merge-request/close-issues.t
 import { merge } from "../../../src/workers/merge-request/merge.ts";
 import { mergeRequestPushWorker } from "../../../src/workers/merge-request/push-option.ts";
 import { searchChange } from "../../../src/workers/reference/commit-reference.ts";
-import { codeOf } from "../../support/answer.ts";
-import { startTestApp, type TestUser } from "../../support/app.ts";
-import { commit, git } from "../../support/git.ts";
-import { metadataFor } from "../../support/history.ts";
-import { idOf, type Json, type MergeWorld, mergeWorlds } from "../../support/merge-world.ts";
+import { codeOf } from "../../support/app/answer.ts";
+import { startTestApp, type TestUser } from "../../support/app/app.ts";
+import { metadataFor } from "../../support/app/history.ts";
+import { commit, git } from "../../support/git/git.ts";
+import { idOf, type Json, type MergeWorld, mergeWorlds } from "../../support/git/merge-world.ts";
 
 const app = await startTestApp();
 const { people, world: newWorld } = await mergeWorlds(app);

@@ -1,9 +1,8 @@
 import { expect } from "chai";
-
-import { startTestApp } from "../../support/app.ts";
-import { eventually } from "../../support/eventually.ts";
-import { idOf, mergeWorlds } from "../../support/merge-world.ts";
-import { pipelinesOf } from "../../support/pipeline-app.ts";
+import { pipelinesOf } from "../../support/agent/pipeline-app.ts";
+import { startTestApp } from "../../support/app/app.ts";
+import { eventually } from "../../support/app/eventually.ts";
+import { idOf, mergeWorlds } from "../../support/git/merge-world.ts";
 
 const app = await startTestApp({ workers: true });
 const { people, world: newWorld } = await mergeWorlds(app);

@@ -5,8 +5,8 @@ import { expect } from "chai";
 
 import { parsePatch } from "../../../src/platform/git/diff/patch.ts";
 import { movedLine } from "../../../src/workers/merge-request/follow-line.ts";
-import { temporaryDirectory } from "../../support/git.ts";
-import { randomNumbers } from "../../support/random.ts";
+import { randomNumbers } from "../../support/app/random.ts";
+import { temporaryDirectory } from "../../support/git/git.ts";
 
 const directory = await temporaryDirectory();
 

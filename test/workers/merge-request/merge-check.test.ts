@@ -8,11 +8,11 @@ import {
 } from "../../../src/projections/merge-request/merge-check.ts";
 import { findRef } from "../../../src/projections/repository/git-ref.ts";
 import { mergeCheck, mergeCheckWorker } from "../../../src/workers/merge-request/merge-check.ts";
-import { codeOf } from "../../support/answer.ts";
-import { startTestApp } from "../../support/app.ts";
-import { eventually } from "../../support/eventually.ts";
-import { git } from "../../support/git.ts";
-import { type MergeWorld, mergeWorlds } from "../../support/merge-world.ts";
+import { codeOf } from "../../support/app/answer.ts";
+import { startTestApp } from "../../support/app/app.ts";
+import { eventually } from "../../support/app/eventually.ts";
+import { git } from "../../support/git/git.ts";
+import { type MergeWorld, mergeWorlds } from "../../support/git/merge-world.ts";
 
 const app = await startTestApp();
 const { people, world: newWorld } = await mergeWorlds(app);

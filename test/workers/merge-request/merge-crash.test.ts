@@ -13,11 +13,11 @@ import { findProjectById } from "../../../src/projections/project/project.ts";
 import { finishMerge } from "../../../src/workers/merge-request/finish-merge.ts";
 import { merge } from "../../../src/workers/merge-request/merge.ts";
 import { mergeRequestMerge } from "../../../src/workers/merge-request/merge-record.ts";
-import { secretKey, startTestApp } from "../../support/app.ts";
+import { secretKey, startTestApp } from "../../support/app/app.ts";
+import { metadataFor } from "../../support/app/history.ts";
 import { bundledArgs } from "../../support/compiled.ts";
-import { git } from "../../support/git.ts";
-import { metadataFor } from "../../support/history.ts";
-import { idOf, type MergeWorld, mergeWorlds } from "../../support/merge-world.ts";
+import { git } from "../../support/git/git.ts";
+import { idOf, type MergeWorld, mergeWorlds } from "../../support/git/merge-world.ts";
 
 const app = await startTestApp();
 const { people, world: newWorld } = await mergeWorlds(app);
@@ -33,7 +33,7 @@ beforeEach(async () => {
 /** Merges at a service that kills itself around the append of an event. */
 async function mergeDying(when: string, type: string): Promise<void> {
   const stores = [app.databaseUrl, app.eventStoreUrl, app.dataDir, secretKey];
-  const args = [...bundledArgs("test/support/dying-service.ts"), when, ...stores, type];
+  const args = [...bundledArgs("test/support/process/dying-service.ts"), when, ...stores, type];
   const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
   const [line] = (await once(child.stdout, "data")) as [Buffer];
   const ended = once(child, "close");

@@ -10,10 +10,10 @@ import { Refusal } from "../../../src/platform/refusal.ts";
 import { findMergeRequest } from "../../../src/projections/merge-request/merge-request-query.ts";
 import { findProjectById } from "../../../src/projections/project/project.ts";
 import { type MergeDeps, merge } from "../../../src/workers/merge-request/merge.ts";
-import { startTestApp, type TestUser } from "../../support/app.ts";
-import { git } from "../../support/git.ts";
-import { metadataFor } from "../../support/history.ts";
-import { type Json, type MergeWorld, mergeWorlds } from "../../support/merge-world.ts";
+import { startTestApp, type TestUser } from "../../support/app/app.ts";
+import { metadataFor } from "../../support/app/history.ts";
+import { git } from "../../support/git/git.ts";
+import { type Json, type MergeWorld, mergeWorlds } from "../../support/git/merge-world.ts";
 
 const app = await startTestApp();
 const { people, world: newWorld } = await mergeWorlds(app);

@@ -1,9 +1,9 @@
 import { expect } from "chai";
 
-import { startTestApp, type TestUser } from "../../support/app.ts";
-import { eventually } from "../../support/eventually.ts";
-import { startMailbox } from "../../support/mailbox.ts";
-import { mergeWorlds } from "../../support/merge-world.ts";
+import { startTestApp, type TestUser } from "../../support/app/app.ts";
+import { eventually } from "../../support/app/eventually.ts";
+import { startMailbox } from "../../support/app/mailbox.ts";
+import { mergeWorlds } from "../../support/git/merge-world.ts";
 
 const mailbox = await startMailbox();
 const app = await startTestApp({ workers: true, smtpUrl: mailbox.url });

@@ -15,11 +15,11 @@ import { withNewestSource } from "../../../src/workers/merge-request/source.ts";
 import { findJobRun, pipelineFacts } from "../../../src/workers/pipeline/job-run.ts";
 import { mergeRequestVariables } from "../../../src/workers/pipeline/merge-request-variable.ts";
 import { jobPayload } from "../../../src/workers/pipeline/payload.ts";
-import { startTestApp } from "../../support/app.ts";
-import { git } from "../../support/git.ts";
-import { metadataFor } from "../../support/history.ts";
-import { type MergeWorld, mergeWorlds } from "../../support/merge-world.ts";
-import { pipelinesOf } from "../../support/pipeline-app.ts";
+import { pipelinesOf } from "../../support/agent/pipeline-app.ts";
+import { startTestApp } from "../../support/app/app.ts";
+import { metadataFor } from "../../support/app/history.ts";
+import { git } from "../../support/git/git.ts";
+import { type MergeWorld, mergeWorlds } from "../../support/git/merge-world.ts";
 
 // Without workers: what they do, and when, is said here.
 const app = await startTestApp();

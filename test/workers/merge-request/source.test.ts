@@ -4,9 +4,9 @@ import { readKeptRef } from "../../../src/platform/git/kept-ref.ts";
 import { findMergeRequest } from "../../../src/projections/merge-request/merge-request-query.ts";
 import { mergeRequestHeadWorker } from "../../../src/workers/merge-request/number.ts";
 import { withNewestSource } from "../../../src/workers/merge-request/source.ts";
-import { startTestApp } from "../../support/app.ts";
-import { git } from "../../support/git.ts";
-import { type Json, type MergeWorld, mergeWorlds } from "../../support/merge-world.ts";
+import { startTestApp } from "../../support/app/app.ts";
+import { git } from "../../support/git/git.ts";
+import { type Json, type MergeWorld, mergeWorlds } from "../../support/git/merge-world.ts";
 
 const app = await startTestApp();
 const { people, world: newWorld } = await mergeWorlds(app);

@@ -4,9 +4,9 @@ import { discussionStream } from "../../../src/events/merge-request/discussion.t
 import { mergeRequestStream } from "../../../src/events/merge-request/merge-request.ts";
 import { mergeRequestPayload } from "../../../src/workers/merge-request/webhook-payload.ts";
 import { notificationOf } from "../../../src/workers/webhook/notification.ts";
-import { startTestApp } from "../../support/app.ts";
-import { git } from "../../support/git.ts";
-import { type Json, mergeWorlds } from "../../support/merge-world.ts";
+import { startTestApp } from "../../support/app/app.ts";
+import { git } from "../../support/git/git.ts";
+import { type Json, mergeWorlds } from "../../support/git/merge-world.ts";
 
 const app = await startTestApp();
 const { people, world: newWorld } = await mergeWorlds(app);

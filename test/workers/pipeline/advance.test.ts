@@ -4,9 +4,9 @@ import type { Recorded } from "../../../src/events/core/event.ts";
 import { jobStream } from "../../../src/events/pipeline/job.ts";
 import { advancePipeline } from "../../../src/workers/pipeline/advance.ts";
 import { pipelineAdvance } from "../../../src/workers/pipeline/advance-worker.ts";
-import { startTestApp } from "../../support/app.ts";
-import { eventually } from "../../support/eventually.ts";
-import { pipelinesOf } from "../../support/pipeline-app.ts";
+import { pipelinesOf } from "../../support/agent/pipeline-app.ts";
+import { startTestApp } from "../../support/app/app.ts";
+import { eventually } from "../../support/app/eventually.ts";
 
 const app = await startTestApp();
 const anna = await app.givenUser("anna");

@@ -1,12 +1,12 @@
 import { randomBytes } from "node:crypto";
 import { expect } from "chai";
 
-import { givenAgent } from "../../support/agent.ts";
-import { agentTalk, uploadFile } from "../../support/agent-job.ts";
-import { startTestApp } from "../../support/app.ts";
-import { zip } from "../../support/archive.ts";
-import { eventually as within } from "../../support/eventually.ts";
-import { pipelinesOf } from "../../support/pipeline-app.ts";
+import { givenAgent } from "../../support/agent/agent.ts";
+import { agentTalk, uploadFile } from "../../support/agent/agent-job.ts";
+import { pipelinesOf } from "../../support/agent/pipeline-app.ts";
+import { startTestApp } from "../../support/app/app.ts";
+import { eventually as within } from "../../support/app/eventually.ts";
+import { zip } from "../../support/git/archive.ts";
 
 const app = await startTestApp({ workers: true });
 const anna = await app.givenUser("anna");

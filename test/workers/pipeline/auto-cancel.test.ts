@@ -2,8 +2,8 @@ import { expect } from "chai";
 
 import type { Recorded } from "../../../src/events/core/event.ts";
 import { pipelinePush } from "../../../src/workers/pipeline/push.ts";
-import { startTestApp } from "../../support/app.ts";
-import { createPipelines, pipelinesOf } from "../../support/pipeline-app.ts";
+import { createPipelines, pipelinesOf } from "../../support/agent/pipeline-app.ts";
+import { startTestApp } from "../../support/app/app.ts";
 
 // Without workers: the tests choose the order in which pipelines are created.
 const app = await startTestApp();

@@ -2,10 +2,10 @@ import { expect } from "chai";
 
 import { expandVariables } from "../../../src/platform/pipeline-file/expand.ts";
 import { jobPayload } from "../../../src/workers/pipeline/payload.ts";
-import { startTestApp } from "../../support/app.ts";
-import { eventually as within } from "../../support/eventually.ts";
-import { pipelinesOf, type View } from "../../support/pipeline-app.ts";
-import { startReceiver } from "../../support/receiver.ts";
+import { pipelinesOf, type View } from "../../support/agent/pipeline-app.ts";
+import { startTestApp } from "../../support/app/app.ts";
+import { eventually as within } from "../../support/app/eventually.ts";
+import { startReceiver } from "../../support/client/receiver.ts";
 
 const app = await startTestApp({ workers: true });
 const receiver = await startReceiver();

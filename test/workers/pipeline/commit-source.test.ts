@@ -1,8 +1,8 @@
 import { expect } from "chai";
 
 import { commitSource } from "../../../src/workers/pipeline/commit-source.ts";
-import { startTestApp } from "../../support/app.ts";
-import { pipelinesOf } from "../../support/pipeline-app.ts";
+import { pipelinesOf } from "../../support/agent/pipeline-app.ts";
+import { startTestApp } from "../../support/app/app.ts";
 
 const app = await startTestApp();
 const anna = await app.givenUser("anna");

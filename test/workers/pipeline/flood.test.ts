@@ -1,9 +1,8 @@
 import { expect } from "chai";
-
-import { startTestApp, type TestUser } from "../../support/app.ts";
-import { eventually } from "../../support/eventually.ts";
-import { git, temporaryDirectory } from "../../support/git.ts";
-import { pipelinesOf } from "../../support/pipeline-app.ts";
+import { pipelinesOf } from "../../support/agent/pipeline-app.ts";
+import { startTestApp, type TestUser } from "../../support/app/app.ts";
+import { eventually } from "../../support/app/eventually.ts";
+import { git, temporaryDirectory } from "../../support/git/git.ts";
 
 const app = await startTestApp({ workers: true });
 

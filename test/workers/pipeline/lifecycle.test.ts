@@ -8,10 +8,10 @@ import { advancePipeline } from "../../../src/workers/pipeline/advance.ts";
 import { cancelSuperfluous } from "../../../src/workers/pipeline/auto-cancel.ts";
 import { cancelFailedWorker, failedJobs } from "../../../src/workers/pipeline/cancel-failed.ts";
 import { cancelPipeline } from "../../../src/workers/pipeline/lifecycle.ts";
-import { startTestApp } from "../../support/app.ts";
-import { eventually } from "../../support/eventually.ts";
-import { at as now } from "../../support/history.ts";
-import { pipelinesOf } from "../../support/pipeline-app.ts";
+import { pipelinesOf } from "../../support/agent/pipeline-app.ts";
+import { startTestApp } from "../../support/app/app.ts";
+import { eventually } from "../../support/app/eventually.ts";
+import { at as now } from "../../support/app/history.ts";
 
 const app = await startTestApp();
 const anna = await app.givenUser("anna");

@@ -2,9 +2,9 @@ import { expect } from "chai";
 
 import type { Recorded } from "../../../src/events/core/event.ts";
 import { pipelinePush } from "../../../src/workers/pipeline/push.ts";
-import { startTestApp } from "../../support/app.ts";
-import { git, temporaryDirectory } from "../../support/git.ts";
-import { createPipelines, pipelinesOf } from "../../support/pipeline-app.ts";
+import { createPipelines, pipelinesOf } from "../../support/agent/pipeline-app.ts";
+import { startTestApp } from "../../support/app/app.ts";
+import { git, temporaryDirectory } from "../../support/git/git.ts";
 
 // Without workers: the tests do their work themselves.
 const app = await startTestApp();

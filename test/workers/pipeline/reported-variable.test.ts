@@ -2,10 +2,10 @@ import { gzipSync } from "node:zlib";
 import { expect } from "chai";
 import { findJob } from "../../../src/projections/pipeline/query.ts";
 import { jobPayload } from "../../../src/workers/pipeline/payload.ts";
-import { givenAgent } from "../../support/agent.ts";
-import { agentTalk, uploadFile } from "../../support/agent-job.ts";
-import { startTestApp } from "../../support/app.ts";
-import { pipelinesOf } from "../../support/pipeline-app.ts";
+import { givenAgent } from "../../support/agent/agent.ts";
+import { agentTalk, uploadFile } from "../../support/agent/agent-job.ts";
+import { pipelinesOf } from "../../support/agent/pipeline-app.ts";
+import { startTestApp } from "../../support/app/app.ts";
 
 const app = await startTestApp();
 const anna = await app.givenUser("anna");

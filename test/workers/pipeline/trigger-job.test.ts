@@ -5,8 +5,8 @@ import type { WorkerDeps } from "../../../src/workers/core/deps.ts";
 import { startedMax } from "../../../src/workers/pipeline/downstream.ts";
 import { jobPayload } from "../../../src/workers/pipeline/payload.ts";
 import { triggerJobWorker } from "../../../src/workers/pipeline/trigger-job.ts";
-import { startTestApp, type TestUser } from "../../support/app.ts";
-import { pipelinesOf } from "../../support/pipeline-app.ts";
+import { pipelinesOf } from "../../support/agent/pipeline-app.ts";
+import { startTestApp, type TestUser } from "../../support/app/app.ts";
 
 const app = await startTestApp();
 const anna = await app.givenUser("anna");

@@ -22,12 +22,12 @@ import {
   scheduleSync,
   takeTurn,
 } from "../../../src/workers/project/mirror-turn.ts";
+import { eventually } from "../../support/app/eventually.ts";
+import { at, metadataFor } from "../../support/app/history.ts";
+import { givenProject, testWorkers } from "../../support/app/worker-deps.ts";
 import { bundledArgs } from "../../support/compiled.ts";
-import { eventually } from "../../support/eventually.ts";
-import { commit, git, temporaryDirectory, workingCopy } from "../../support/git.ts";
-import { startGitServer } from "../../support/git-server.ts";
-import { at, metadataFor } from "../../support/history.ts";
-import { givenProject, testWorkers } from "../../support/worker-deps.ts";
+import { commit, git, temporaryDirectory, workingCopy } from "../../support/git/git.ts";
+import { startGitServer } from "../../support/git/git-server.ts";
 
 const { deps, databaseUrl, eventStoreUrl, dataDir, clock } = await testWorkers();
 const other = await startGitServer();
@@ -195,7 +195,7 @@ describe("a mirror of more than its project may take", () => {
 describe("a worker that is killed while it syncs", () => {
   async function child(when: string, projectId: string) {
     const stores = [databaseUrl, eventStoreUrl, dataDir, projectId];
-    const args = [...bundledArgs("test/support/dying-mirror.ts"), when, ...stores];
+    const args = [...bundledArgs("test/support/git/dying-mirror.ts"), when, ...stores];
     const process = spawn(globalThis.process.execPath, args, { stdio: "inherit" });
     return { process, ended: once(process, "exit") };
   }

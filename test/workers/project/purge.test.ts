@@ -5,10 +5,10 @@ import type { Job } from "../../../src/platform/queue/queue.ts";
 import type { WorkerDeps } from "../../../src/workers/core/deps.ts";
 import { blobCollectionWorker } from "../../../src/workers/git/blob-collection.ts";
 import { projectPurgeWorker, sweepDeletedProjects } from "../../../src/workers/project/purge.ts";
-import { type Send, startTestApp } from "../../support/app.ts";
-import { eventually } from "../../support/eventually.ts";
-import { commit, git, temporaryDirectory, workingCopy } from "../../support/git.ts";
-import { startReceiver } from "../../support/receiver.ts";
+import { type Send, startTestApp } from "../../support/app/app.ts";
+import { eventually } from "../../support/app/eventually.ts";
+import { startReceiver } from "../../support/client/receiver.ts";
+import { commit, git, temporaryDirectory, workingCopy } from "../../support/git/git.ts";
 
 const app = await startTestApp({ workers: true });
 const receiver = await startReceiver();

@@ -12,10 +12,10 @@ import {
   repositoryMaintenance,
   repositoryMaintenanceWorker,
 } from "../../../src/workers/repository/maintenance.ts";
-import { testDatabase } from "../../support/database.ts";
-import { commit, git, temporaryDirectory, workingCopy } from "../../support/git.ts";
-import { at, history } from "../../support/history.ts";
-import { needsProgram } from "../../support/program.ts";
+import { at, history } from "../../support/app/history.ts";
+import { commit, git, temporaryDirectory, workingCopy } from "../../support/git/git.ts";
+import { needsProgram } from "../../support/process/program.ts";
+import { testDatabase } from "../../support/store/database.ts";
 
 const dataDir = await temporaryDirectory();
 const repositories = openGit({ dataDir, log: { warn: () => undefined } });

@@ -3,10 +3,10 @@ import { expect } from "chai";
 
 import { handle } from "../../../src/commands/core/handle.ts";
 import { transferOffer } from "../../../src/commands/team/transfer-offer.ts";
-import { startTestApp, type TestUser } from "../../support/app.ts";
-import { eventually } from "../../support/eventually.ts";
-import { metadataFor } from "../../support/history.ts";
-import { startMailbox } from "../../support/mailbox.ts";
+import { startTestApp, type TestUser } from "../../support/app/app.ts";
+import { eventually } from "../../support/app/eventually.ts";
+import { metadataFor } from "../../support/app/history.ts";
+import { startMailbox } from "../../support/app/mailbox.ts";
 
 const mailbox = await startMailbox();
 const app = await startTestApp({ workers: true, smtpUrl: mailbox.url });

@@ -14,9 +14,9 @@ import { findMail } from "../../../src/projections/user/mail.ts";
 import type { WorkerDeps } from "../../../src/workers/core/deps.ts";
 import { accountLink } from "../../../src/workers/user/account-link.ts";
 import { mailOutbox, mailWorker, sweepMails } from "../../../src/workers/user/mail.ts";
-import { at, metadataFor } from "../../support/history.ts";
-import { startMailbox } from "../../support/mailbox.ts";
-import { testWorkers } from "../../support/worker-deps.ts";
+import { at, metadataFor } from "../../support/app/history.ts";
+import { startMailbox } from "../../support/app/mailbox.ts";
+import { testWorkers } from "../../support/app/worker-deps.ts";
 
 const mailbox = await startMailbox();
 const { deps: without, clock } = await testWorkers();

@@ -5,9 +5,9 @@ import { mailEvents, NotificationKind } from "../../../src/events/user/mail.ts";
 import { issueNotification } from "../../../src/workers/issue/notification.ts";
 import { mergeRequestNotification } from "../../../src/workers/merge-request/notification.ts";
 import { writeNotification } from "../../../src/workers/user/notification-text.ts";
-import { startTestApp } from "../../support/app.ts";
-import { expectOk } from "../../support/issue.ts";
-import { mergeWorlds } from "../../support/merge-world.ts";
+import { startTestApp } from "../../support/app/app.ts";
+import { expectOk } from "../../support/app/issue.ts";
+import { mergeWorlds } from "../../support/git/merge-world.ts";
 
 const app = await startTestApp();
 const { people, world: newWorld } = await mergeWorlds(app);

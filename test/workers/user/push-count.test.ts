@@ -11,9 +11,9 @@ import {
   pushCountReactor,
   pushCountWorker,
 } from "../../../src/workers/user/push-count.ts";
-import { commit, git, temporaryDirectory, workingCopy } from "../../support/git.ts";
-import { at, history, metadataFor } from "../../support/history.ts";
-import { givenProject, testWorkers } from "../../support/worker-deps.ts";
+import { at, history, metadataFor } from "../../support/app/history.ts";
+import { givenProject, testWorkers } from "../../support/app/worker-deps.ts";
+import { commit, git, temporaryDirectory, workingCopy } from "../../support/git/git.ts";
 
 const { deps } = await testWorkers();
 const parent = await temporaryDirectory();

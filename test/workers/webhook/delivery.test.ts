@@ -12,16 +12,16 @@ import {
   webhookDeliveryWorker,
   webhookRetryWorker,
 } from "../../../src/workers/webhook/delivery.ts";
+import { metadataFor } from "../../support/app/history.ts";
+import { givenProject } from "../../support/app/worker-deps.ts";
 import {
   type DeliveryBench,
   deliveryBench,
   never,
   startOfTime,
-} from "../../support/delivery-bench.ts";
-import { metadataFor } from "../../support/history.ts";
-import { startReceiver } from "../../support/receiver.ts";
-import { deleteWebhook, givenWebhook } from "../../support/webhook-order.ts";
-import { givenProject } from "../../support/worker-deps.ts";
+} from "../../support/client/delivery-bench.ts";
+import { startReceiver } from "../../support/client/receiver.ts";
+import { deleteWebhook, givenWebhook } from "../../support/client/webhook-order.ts";
 
 describe("delivering webhooks", () => {
   let bench: DeliveryBench;

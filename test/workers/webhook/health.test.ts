@@ -1,7 +1,11 @@
 import { expect } from "chai";
 
 import type { WebhookId } from "../../../src/events/core/ids.ts";
-import { type DeliveryBench, deliveryBench, startOfTime } from "../../support/delivery-bench.ts";
+import {
+  type DeliveryBench,
+  deliveryBench,
+  startOfTime,
+} from "../../support/client/delivery-bench.ts";
 
 describe("deliveries that only ever fail", () => {
   let bench: DeliveryBench;

@@ -2,7 +2,11 @@ import { expect } from "chai";
 
 import { webhookLogStream } from "../../../src/events/webhook/log.ts";
 import { sweepWebhookLog } from "../../../src/workers/webhook/log.ts";
-import { type DeliveryBench, deliveryBench, startOfTime } from "../../support/delivery-bench.ts";
+import {
+  type DeliveryBench,
+  deliveryBench,
+  startOfTime,
+} from "../../support/client/delivery-bench.ts";
 
 const dayMs = 24 * 3_600_000;
 

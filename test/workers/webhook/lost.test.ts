@@ -13,14 +13,14 @@ import { webhookDispatch } from "../../../src/workers/webhook/dispatch.ts";
 import { lostDeliveries, sweepLostDeliveries } from "../../../src/workers/webhook/lost.ts";
 import { standingLines } from "../../../src/workers/webhook/outbox.ts";
 import { sweepWebhooks } from "../../../src/workers/webhook/sweep.ts";
+import { eventually } from "../../support/app/eventually.ts";
 import {
   type DeliveryBench,
   deliveryBench,
   never,
   startOfTime,
-} from "../../support/delivery-bench.ts";
-import { eventually } from "../../support/eventually.ts";
-import { givenDelivery } from "../../support/webhook-order.ts";
+} from "../../support/client/delivery-bench.ts";
+import { givenDelivery } from "../../support/client/webhook-order.ts";
 
 describe("deliveries after a crash", () => {
   let bench: DeliveryBench;

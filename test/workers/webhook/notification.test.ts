@@ -9,11 +9,11 @@ import type { Repository } from "../../../src/platform/git/repository.ts";
 import type { WorkerDeps } from "../../../src/workers/core/deps.ts";
 import { webhookDispatch } from "../../../src/workers/webhook/dispatch.ts";
 import { webhookNotification } from "../../../src/workers/webhook/notification.ts";
-import { commit, git, temporaryDirectory, workingCopy } from "../../support/git.ts";
-import { at, metadataFor } from "../../support/history.ts";
-import { attemptFailed, deliverySucceeded } from "../../support/webhook.ts";
-import { givenWebhook } from "../../support/webhook-order.ts";
-import { givenProject, testWorkers } from "../../support/worker-deps.ts";
+import { at, metadataFor } from "../../support/app/history.ts";
+import { givenProject, testWorkers } from "../../support/app/worker-deps.ts";
+import { attemptFailed, deliverySucceeded } from "../../support/client/webhook.ts";
+import { givenWebhook } from "../../support/client/webhook-order.ts";
+import { commit, git, temporaryDirectory, workingCopy } from "../../support/git/git.ts";
 
 const zeros = "0".repeat(40);
 const url = "https://hooks.example.com/";

@@ -4,8 +4,8 @@ import { expect } from "chai";
 import type { WorkerDeps } from "../../../src/workers/core/deps.ts";
 import { webhookDeliveryWorker } from "../../../src/workers/webhook/delivery.ts";
 import { claimFirst, endTurn, enqueue } from "../../../src/workers/webhook/outbox.ts";
-import { type DeliveryBench, deliveryBench, never } from "../../support/delivery-bench.ts";
-import { givenDelivery } from "../../support/webhook-order.ts";
+import { type DeliveryBench, deliveryBench, never } from "../../support/client/delivery-bench.ts";
+import { givenDelivery } from "../../support/client/webhook-order.ts";
 
 describe("the deliveries of one webhook", () => {
   let bench: DeliveryBench;

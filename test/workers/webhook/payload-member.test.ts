@@ -2,7 +2,7 @@ import { expect } from "chai";
 
 import { membershipStream } from "../../../src/events/team/membership.ts";
 import { notificationOf } from "../../../src/workers/webhook/notification.ts";
-import { type Send, startTestApp, type TestUser } from "../../support/app.ts";
+import { type Send, startTestApp, type TestUser } from "../../support/app/app.ts";
 
 const app = await startTestApp();
 const as = (user: { token: string }, body?: unknown): Send => ({ token: user.token, body });

@@ -1,11 +1,11 @@
 import { createHmac } from "node:crypto";
 import { expect } from "chai";
 
-import type { TestApp } from "../../support/app.ts";
-import { startTestApp } from "../../support/app.ts";
-import { eventually } from "../../support/eventually.ts";
-import { commit, git, temporaryDirectory, workingCopy } from "../../support/git.ts";
-import { type Received, type Receiver, startReceiver } from "../../support/receiver.ts";
+import type { TestApp } from "../../support/app/app.ts";
+import { startTestApp } from "../../support/app/app.ts";
+import { eventually } from "../../support/app/eventually.ts";
+import { type Received, type Receiver, startReceiver } from "../../support/client/receiver.ts";
+import { commit, git, temporaryDirectory, workingCopy } from "../../support/git/git.ts";
 
 const base = "/project/anna/search/setting/webhook";
 const secret = "s3cret";

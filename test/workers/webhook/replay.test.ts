@@ -15,9 +15,9 @@ import { attempt, settingsReader } from "../../../src/workers/webhook/attempt.ts
 import { healthNotes } from "../../../src/workers/webhook/health.ts";
 import { replayJob, webhookReplayWorker } from "../../../src/workers/webhook/replay.ts";
 import { sweepWebhooks } from "../../../src/workers/webhook/sweep.ts";
-import { metadataFor } from "../../support/history.ts";
-import { givenWebhook } from "../../support/webhook-order.ts";
-import { givenProject, testWorkers } from "../../support/worker-deps.ts";
+import { metadataFor } from "../../support/app/history.ts";
+import { givenProject, testWorkers } from "../../support/app/worker-deps.ts";
+import { givenWebhook } from "../../support/client/webhook-order.ts";
 
 type ReplayData = Parameters<typeof replayJob>[0];
 

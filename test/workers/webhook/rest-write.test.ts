@@ -1,11 +1,11 @@
 import { expect } from "chai";
 
 import { auditTrail } from "../../../src/projections/audit/trail.ts";
-import { startTestApp } from "../../support/app.ts";
-import { eventually } from "../../support/eventually.ts";
-import { git } from "../../support/git.ts";
-import { startReceiver } from "../../support/receiver.ts";
-import { givenPeople, refWorlds } from "../../support/ref-world.ts";
+import { startTestApp } from "../../support/app/app.ts";
+import { eventually } from "../../support/app/eventually.ts";
+import { startReceiver } from "../../support/client/receiver.ts";
+import { git } from "../../support/git/git.ts";
+import { givenPeople, refWorlds } from "../../support/git/ref-world.ts";
 
 const app = await startTestApp({ workers: true });
 const newWorld = await refWorlds(app);

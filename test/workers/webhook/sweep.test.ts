@@ -10,7 +10,7 @@ import {
   deliveryBench,
   never,
   startOfTime,
-} from "../../support/delivery-bench.ts";
+} from "../../support/client/delivery-bench.ts";
 
 describe("deliveries whose jobs the queue lost", () => {
   let bench: DeliveryBench;

@@ -2,7 +2,7 @@ import { expect } from "chai";
 
 import { ByteBudget } from "../../../../src/http/registry/proxy/byte-budget.ts";
 import { asCaller } from "../../../../src/platform/caller-share.ts";
-import { codeOf } from "../../../support/refused.ts";
+import { codeOf } from "../../../support/app/refused.ts";
 
 describe("the budget of bytes for what is fetched", () => {
   const takeAs = (budget: ByteBudget, caller: string, bytes: number) =>

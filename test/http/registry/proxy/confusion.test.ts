@@ -6,9 +6,9 @@ import { npmKeptPaths } from "../../../../src/http/registry/type/npm-proxy.ts";
 import { nugetKeptPaths } from "../../../../src/http/registry/type/nuget-proxy.ts";
 import { pypiKeptPaths } from "../../../../src/http/registry/type/pypi-proxy.ts";
 import { registryRepositoriesWithIds } from "../../../../src/projections/registry/repository.ts";
-import { packageUploads } from "../../../support/package-upload.ts";
-import { type RepositoryView, startRegistryApp } from "../../../support/registry.ts";
-import { startUpstream } from "../../../support/upstream.ts";
+import { type RepositoryView, startRegistryApp } from "../../../support/client/registry.ts";
+import { startUpstream } from "../../../support/client/upstream.ts";
+import { packageUploads } from "../../../support/package/package-upload.ts";
 
 const stranger = await startUpstream();
 const upstream = await startUpstream();

@@ -4,7 +4,7 @@ import { buffer } from "node:stream/consumers";
 import { expect } from "chai";
 
 import { Flight } from "../../../../src/http/registry/proxy/flight.ts";
-import { eventually } from "../../../support/eventually.ts";
+import { eventually } from "../../../support/app/eventually.ts";
 
 const bytesMax = 10 * 1024 ** 2;
 const content = Buffer.alloc(500_000, "content");

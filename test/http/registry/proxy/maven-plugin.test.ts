@@ -1,8 +1,7 @@
 import { expect } from "chai";
-
-import { mavenPlugin } from "../../../support/archive.ts";
-import { startRegistryApp } from "../../../support/registry.ts";
-import { startUpstream } from "../../../support/upstream.ts";
+import { startRegistryApp } from "../../../support/client/registry.ts";
+import { startUpstream } from "../../../support/client/upstream.ts";
+import { mavenPlugin } from "../../../support/git/archive.ts";
 
 describe("the plugins of a group of Maven in a virtual repository", () => {
   it("are those of local members and, by other prefixes, those of its proxies", async () => {

@@ -1,8 +1,7 @@
 import { expect } from "chai";
-
-import { nupkg } from "../../../support/archive.ts";
-import { startRegistryApp } from "../../../support/registry.ts";
-import { startUpstream } from "../../../support/upstream.ts";
+import { startRegistryApp } from "../../../support/client/registry.ts";
+import { startUpstream } from "../../../support/client/upstream.ts";
+import { nupkg } from "../../../support/git/archive.ts";
 
 const upstream = await startUpstream();
 const { app, at, baseOf, headers } = await startRegistryApp({ reachesLoopback: true });

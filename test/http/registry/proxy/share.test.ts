@@ -6,9 +6,9 @@ import { expect } from "chai";
 import { documentBudget } from "../../../../src/http/registry/proxy/document-budget.ts";
 import { flightBudget } from "../../../../src/http/registry/proxy/flight-budget.ts";
 import { asCaller } from "../../../../src/platform/caller-share.ts";
-import { eventually } from "../../../support/eventually.ts";
-import { startRegistryApp } from "../../../support/registry.ts";
-import { startUpstream } from "../../../support/upstream.ts";
+import { eventually } from "../../../support/app/eventually.ts";
+import { startRegistryApp } from "../../../support/client/registry.ts";
+import { startUpstream } from "../../../support/client/upstream.ts";
 
 const upstream = await startUpstream();
 const config = { packageFileBytesMax: 64 * 1024 ** 2 };

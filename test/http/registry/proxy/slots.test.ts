@@ -2,7 +2,7 @@ import { expect } from "chai";
 
 import { Slots } from "../../../../src/http/registry/proxy/slots.ts";
 import { asCaller } from "../../../../src/platform/caller-share.ts";
-import { codeOf } from "../../../support/refused.ts";
+import { codeOf } from "../../../support/app/refused.ts";
 
 describe("slots for what is fetched", () => {
   it("are so many for all and fewer for one caller, and are given back once", () => {

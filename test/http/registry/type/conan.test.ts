@@ -2,10 +2,9 @@ import { createHash } from "node:crypto";
 import { mkdir, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { expect } from "chai";
-
-import { temporaryDirectory } from "../../../support/git.ts";
-import { nativeRegistry, run } from "../../../support/native-registry.ts";
-import { needsProgram } from "../../../support/program.ts";
+import { nativeRegistry, run } from "../../../support/client/native-registry.ts";
+import { temporaryDirectory } from "../../../support/git/git.ts";
+import { needsProgram } from "../../../support/process/program.ts";
 
 const { app, anna, at, baseOf, get, send, textOf, held } = await nativeRegistry();
 

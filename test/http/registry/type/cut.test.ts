@@ -4,9 +4,9 @@ import path from "node:path";
 import { expect } from "chai";
 
 import { PackageType } from "../../../../src/events/package/version.ts";
-import { eventually } from "../../../support/eventually.ts";
-import { nativeRegistry } from "../../../support/native-registry.ts";
-import { type PackageUpload, packageUploads } from "../../../support/package-upload.ts";
+import { eventually } from "../../../support/app/eventually.ts";
+import { nativeRegistry } from "../../../support/client/native-registry.ts";
+import { type PackageUpload, packageUploads } from "../../../support/package/package-upload.ts";
 
 const { app, at, anna, send, get, bytes, held } = await nativeRegistry();
 const uploads = packageUploads("cut");

@@ -3,11 +3,11 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { promisify } from "node:util";
 import { expect } from "chai";
-import { type ArchiveFile, tgz, zip } from "../../../support/archive.ts";
-import { basicAuth } from "../../../support/basic-auth.ts";
-import { temporaryDirectory } from "../../../support/git.ts";
-import { needsProgram } from "../../../support/program.ts";
-import { startRegistryApp } from "../../../support/registry.ts";
+import { basicAuth } from "../../../support/app/basic-auth.ts";
+import { startRegistryApp } from "../../../support/client/registry.ts";
+import { type ArchiveFile, tgz, zip } from "../../../support/git/archive.ts";
+import { temporaryDirectory } from "../../../support/git/git.ts";
+import { needsProgram } from "../../../support/process/program.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 

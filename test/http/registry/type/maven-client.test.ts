@@ -4,10 +4,9 @@ import { readdir, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { promisify } from "node:util";
 import { expect } from "chai";
-
-import { temporaryDirectory } from "../../../support/git.ts";
-import { nativeRegistry } from "../../../support/native-registry.ts";
-import { needsProgram, skipWithout } from "../../../support/program.ts";
+import { nativeRegistry } from "../../../support/client/native-registry.ts";
+import { temporaryDirectory } from "../../../support/git/git.ts";
+import { needsProgram, skipWithout } from "../../../support/process/program.ts";
 
 /** Where Debian installs plugins of Maven; it has the layout of a repository. */
 const installed = "/usr/share/maven-repo";

@@ -1,8 +1,7 @@
 import { expect } from "chai";
-
-import { nupkg, zip } from "../../../support/archive.ts";
-import { startRegistryApp } from "../../../support/registry.ts";
-import { portablePdb, snupkg } from "../../../support/snupkg.ts";
+import { startRegistryApp } from "../../../support/client/registry.ts";
+import { nupkg, zip } from "../../../support/git/archive.ts";
+import { portablePdb, snupkg } from "../../../support/package/snupkg.ts";
 
 const { app, anna, at, baseOf, headers } = await startRegistryApp();
 const bob = await app.givenUser("bob");

@@ -2,11 +2,10 @@ import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { gunzipSync } from "node:zlib";
 import { expect } from "chai";
-
-import { rpm } from "../../../support/archive.ts";
-import { temporaryDirectory } from "../../../support/git.ts";
-import { nativeRegistry, run, sha256 } from "../../../support/native-registry.ts";
-import { needsProgram } from "../../../support/program.ts";
+import { nativeRegistry, run, sha256 } from "../../../support/client/native-registry.ts";
+import { rpm } from "../../../support/git/archive.ts";
+import { temporaryDirectory } from "../../../support/git/git.ts";
+import { needsProgram } from "../../../support/process/program.ts";
 
 const { app, anna, at, baseOf, withLogin, get, send, bytes, textOf, held, verified } =
   await nativeRegistry();

@@ -1,7 +1,7 @@
 import { expect } from "chai";
 
-import { nativeRegistry } from "../../../support/native-registry.ts";
-import { type PackageUpload, packageUploads } from "../../../support/package-upload.ts";
+import { nativeRegistry } from "../../../support/client/native-registry.ts";
+import { type PackageUpload, packageUploads } from "../../../support/package/package-upload.ts";
 
 const { app, at, anna, baseOf, get, send, bytes } = await nativeRegistry();
 const bob = await app.givenUser("bob");

@@ -1,8 +1,7 @@
 import { expect } from "chai";
-
-import { startTestApp } from "../../../support/app.ts";
-import { browser as openBrowser } from "../../../support/browser.ts";
-import { pipelinesOf } from "../../../support/pipeline-app.ts";
+import { pipelinesOf } from "../../../support/agent/pipeline-app.ts";
+import { startTestApp } from "../../../support/app/app.ts";
+import { browser as openBrowser } from "../../../support/client/browser.ts";
 
 const app = await startTestApp();
 const anna = await app.givenUser("anna");

@@ -1,11 +1,10 @@
 import { chmod, readdir } from "node:fs/promises";
 import path from "node:path";
 import { expect } from "chai";
-
-import { tgz } from "../../../support/archive.ts";
-import { desksAt, follow } from "../../../support/client-lines.ts";
-import { nativeRegistry } from "../../../support/native-registry.ts";
-import { needsProgram } from "../../../support/program.ts";
+import { desksAt, follow } from "../../../support/client/client-lines.ts";
+import { nativeRegistry } from "../../../support/client/native-registry.ts";
+import { tgz } from "../../../support/git/archive.ts";
+import { needsProgram } from "../../../support/process/program.ts";
 
 /** The lines that pages of repositories print, for clients that few machines have. */
 const { app, anna, at } = await nativeRegistry();

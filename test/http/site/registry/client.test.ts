@@ -2,11 +2,10 @@ import { existsSync } from "node:fs";
 import { chmod, readdir, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { expect } from "chai";
-
-import { composerZip, debControl, zip } from "../../../support/archive.ts";
-import { desksAt, follow } from "../../../support/client-lines.ts";
-import { nativeRegistry, run } from "../../../support/native-registry.ts";
-import { needsProgram, skipWithout } from "../../../support/program.ts";
+import { desksAt, follow } from "../../../support/client/client-lines.ts";
+import { nativeRegistry, run } from "../../../support/client/native-registry.ts";
+import { composerZip, debControl, zip } from "../../../support/git/archive.ts";
+import { needsProgram, skipWithout } from "../../../support/process/program.ts";
 
 /** The lines that pages of repositories print, read from the page and given to the client as they stand. */
 const { app, anna, at } = await nativeRegistry();

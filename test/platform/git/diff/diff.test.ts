@@ -15,8 +15,8 @@ import type { PatchLine } from "../../../../src/platform/git/diff/patch.ts";
 import { lineBytesMax, windowOf } from "../../../../src/platform/git/diff/window.ts";
 import { openGit } from "../../../../src/platform/git/repositories.ts";
 import type { Repository } from "../../../../src/platform/git/repository.ts";
-import { commit, git, temporaryDirectory, workingCopy } from "../../../support/git.ts";
-import { randomNumbers } from "../../../support/random.ts";
+import { randomNumbers } from "../../../support/app/random.ts";
+import { commit, git, temporaryDirectory, workingCopy } from "../../../support/git/git.ts";
 
 const dataDir = await temporaryDirectory();
 const repositories = openGit({ dataDir, log: { warn: () => undefined } });

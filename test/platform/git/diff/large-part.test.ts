@@ -9,7 +9,7 @@ import {
 import { newObject, writeObjects } from "../../../../src/platform/git/object/pack-writer.ts";
 import { openGit } from "../../../../src/platform/git/repositories.ts";
 import type { Repository } from "../../../../src/platform/git/repository.ts";
-import { commit, git, temporaryDirectory, workingCopy } from "../../../support/git.ts";
+import { commit, git, temporaryDirectory, workingCopy } from "../../../support/git/git.ts";
 
 const dataDir = await temporaryDirectory();
 const repositories = openGit({ dataDir, log: { warn: () => undefined } });

@@ -11,8 +11,8 @@ import {
   wholeFile,
 } from "../../../../src/platform/git/diff/patch.ts";
 import { DiffReader } from "../../../../src/platform/git/diff/records.ts";
-import { temporaryDirectory } from "../../../support/git.ts";
-import { randomNumbers } from "../../../support/random.ts";
+import { randomNumbers } from "../../../support/app/random.ts";
+import { temporaryDirectory } from "../../../support/git/git.ts";
 
 const directory = await temporaryDirectory();
 

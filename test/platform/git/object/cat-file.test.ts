@@ -3,8 +3,8 @@ import { expect } from "chai";
 import { GitFailure } from "../../../../src/platform/git/failure.ts";
 import { CatFile } from "../../../../src/platform/git/object/cat-file.ts";
 import { CatFilePool } from "../../../../src/platform/git/object/cat-file-pool.ts";
-import { eventually } from "../../../support/eventually.ts";
-import { commit, git, temporaryDirectory, workingCopy } from "../../../support/git.ts";
+import { eventually } from "../../../support/app/eventually.ts";
+import { commit, git, temporaryDirectory, workingCopy } from "../../../support/git/git.ts";
 
 const parent = await temporaryDirectory();
 const noop = (): void => undefined;

@@ -12,7 +12,7 @@ import { newObject } from "../../../../src/platform/git/object/pack-writer.ts";
 import { newCommit } from "../../../../src/platform/git/object/writer.ts";
 import { openGit } from "../../../../src/platform/git/repositories.ts";
 import type { Repository } from "../../../../src/platform/git/repository.ts";
-import { commit, git, temporaryDirectory, tryGit, workingCopy } from "../../../support/git.ts";
+import { commit, git, temporaryDirectory, tryGit, workingCopy } from "../../../support/git/git.ts";
 
 const dataDir = await temporaryDirectory();
 const repositories = openGit({ dataDir, log: { warn: () => undefined } });

@@ -6,7 +6,7 @@ import {
   parseTree,
   subjectOf,
 } from "../../../../src/platform/git/object/object.ts";
-import { expectLinear } from "../../../support/growth.ts";
+import { expectLinear } from "../../../support/app/growth.ts";
 
 const tree = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 const person = "Anna <anna@example.test> 1700000000 +0130";

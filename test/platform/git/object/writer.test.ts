@@ -1,7 +1,7 @@
 import { expect } from "chai";
 
 import { cleanMessage } from "../../../../src/platform/git/object/writer.ts";
-import { expectLinear } from "../../../support/growth.ts";
+import { expectLinear } from "../../../support/app/growth.ts";
 
 describe("a message as it is kept", () => {
   for (const [message, kept] of [

@@ -4,7 +4,7 @@ import { expect } from "chai";
 
 import { GitFailure } from "../../../../src/platform/git/failure.ts";
 import { countPushedExtensions } from "../../../../src/platform/git/push/extension.ts";
-import { commit, git, temporaryDirectory, workingCopy } from "../../../support/git.ts";
+import { commit, git, temporaryDirectory, workingCopy } from "../../../support/git/git.ts";
 
 const parent = await temporaryDirectory();
 const never = new AbortController().signal;

@@ -16,10 +16,10 @@ import { packet } from "../../../../src/platform/git/pkt-line.ts";
 import { updateRefs } from "../../../../src/platform/git/ref-update.ts";
 import type { Repository } from "../../../../src/platform/git/repository.ts";
 import { runGit } from "../../../../src/platform/git/run.ts";
-import { eventually } from "../../../support/eventually.ts";
-import { commit, git, temporaryDirectory, tryGit, workingCopy } from "../../../support/git.ts";
-import { processes } from "../../../support/process.ts";
-import { needsProgram } from "../../../support/program.ts";
+import { eventually } from "../../../support/app/eventually.ts";
+import { commit, git, temporaryDirectory, tryGit, workingCopy } from "../../../support/git/git.ts";
+import { processes } from "../../../support/process/process.ts";
+import { needsProgram } from "../../../support/process/program.ts";
 
 const parent = await temporaryDirectory();
 const hourMs = 60 * 60_000;

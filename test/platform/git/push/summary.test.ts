@@ -3,7 +3,7 @@ import { expect } from "chai";
 import { parseNameStatus, summarisePush } from "../../../../src/platform/git/push/summary.ts";
 import { openGit } from "../../../../src/platform/git/repositories.ts";
 import type { Repository } from "../../../../src/platform/git/repository.ts";
-import { commit, git, temporaryDirectory, workingCopy } from "../../../support/git.ts";
+import { commit, git, temporaryDirectory, workingCopy } from "../../../support/git/git.ts";
 
 const projectId = "7d1c2b3a-4f5e-4d6c-9b8a-1a2b3c4d5e6f";
 

@@ -4,7 +4,7 @@ import { expect } from "chai";
 
 import { unpackedBzip2 } from "../../../../src/platform/package/conda/bzip2.ts";
 import { Refusal } from "../../../../src/platform/refusal.ts";
-import { needsProgram } from "../../../support/program.ts";
+import { needsProgram } from "../../../support/process/program.ts";
 
 async function unpacked(packed: Buffer, chunkBytes = 65_536): Promise<Buffer> {
   async function* chunks() {

@@ -1,9 +1,9 @@
 import { expect } from "chai";
 
 import { readConda } from "../../../../src/platform/package/conda.ts";
-import { filesOf } from "../../../support/archive.ts";
-import { condaTarBz2 } from "../../../support/conda-tar-bz2.ts";
-import { refused } from "../../../support/refused.ts";
+import { refused } from "../../../support/app/refused.ts";
+import { filesOf } from "../../../support/git/archive.ts";
+import { condaTarBz2 } from "../../../support/package/conda-tar-bz2.ts";
 
 const fileOf = await filesOf();
 const fileName = "tool-1.0-py_0.tar.bz2";

@@ -5,7 +5,7 @@ import {
   type RegistrationQuestion,
 } from "../../../../src/platform/package/nuget/registration.ts";
 import { readRegistration } from "../../../../src/platform/package/nuget/registration-reader.ts";
-import { turnsWhile } from "../../../support/longest-turn.ts";
+import { turnsWhile } from "../../../support/app/longest-turn.ts";
 
 const base = "https://forge.example.org/net";
 const leaf = (version: string, more: object = {}) => ({ catalogEntry: { version, ...more } });

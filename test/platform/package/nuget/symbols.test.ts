@@ -1,9 +1,9 @@
 import { expect } from "chai";
 
 import { takePdbs } from "../../../../src/platform/package/nuget/symbols.ts";
-import { filesOf } from "../../../support/archive.ts";
-import { refused } from "../../../support/refused.ts";
-import { portablePdb, snupkg } from "../../../support/snupkg.ts";
+import { refused } from "../../../support/app/refused.ts";
+import { filesOf } from "../../../support/git/archive.ts";
+import { portablePdb, snupkg } from "../../../support/package/snupkg.ts";
 
 const fileOf = await filesOf();
 const guid = "0123456789abcdef0123456789abcdef";
