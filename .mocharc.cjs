@@ -10,13 +10,16 @@ if (process.env[compiledBy] !== __dirname) {
   const script = path.join(__dirname, "test/support/compile.mjs");
   execFileSync(process.execPath, [script], { stdio: "inherit" });
   process.env[compiledBy] = __dirname;
+  // Of glibc: with an arena for each thread a process has half as much again, which each start of a program copies.
+  process.env.MALLOC_ARENA_MAX ??= "2";
   temporaryFilesInMemory();
 }
 
 const support = ["file-suites", "light-workers", "hooks", "global-setup"];
 
 module.exports = {
-  "node-option": ["enable-source-maps"],
+  // MiB: young objects of a file are collected less often, and most of them are gone by then.
+  "node-option": ["enable-source-maps", "min-semi-space-size=32"],
   require: support.map((name) => `.tmp/compiled/test/support/${name}.js`),
   // For a folder: `npx mocha test/events`.
   extension: ["test.ts"],

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { access, realpath } from "node:fs/promises";
 import { userInfo } from "node:os";
 import path from "node:path";
+
 import { ConfigError, inheritedEnvironment } from "../config.ts";
 import { timeoutSignal } from "../platform/time/timeout-signal.ts";
 import type { ExecutorName, PullPolicy } from "./config.ts";
