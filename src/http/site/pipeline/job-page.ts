@@ -16,6 +16,7 @@ import { baseOf } from "../common/text.ts";
 import { at, jobPath, LocalParams, pipelinePath } from "./address.ts";
 import { type LogPart, logPart } from "./log.ts";
 import { artifactTable, liveStatus } from "./pipeline-page.ts";
+import { startedPiece } from "./related-piece.ts";
 
 type Job = z.output<typeof JobView>;
 
@@ -43,6 +44,8 @@ const showJob = page({
     const mayRun = await mayPress(visit, "playJob", params);
     // Any other job that is CREATED waits for earlier ones, and cannot be started.
     const startsAt = job.status === "CREATED" ? run?.delayed_until?.toISOString() : undefined;
+    const started =
+      run && (await startedPiece({ pipelineId: run.pipeline_id, jobId: job.id }, visit, deps));
     const isLast = log === undefined || log.part === log.parts - 1;
     const moves = !isOver && isLast && visit.session !== undefined;
     const to = `${base}/page${jobPath(names, job.localId)}`;
@@ -54,9 +57,9 @@ const showJob = page({
       lead: lead("pipelines"),
       ...(moves && { scripts: [livePath] }),
       body: () => html`<div${moves && html` data-live-status="${status}"`}>${aboutPiece(base, names, job, { visit, mayRun, startsAt })}</div>
-${artifacts.items.length > 0 && html`<section aria-labelledby="artifacts"><h2 id="artifacts">Artifacts</h2>${artifactTable(base, artifacts.items)}</section>`}
+${started}${artifacts.items.length > 0 && html`<section aria-labelledby="artifacts"><h2 id="artifacts">Artifacts</h2>${artifactTable(base, artifacts.items)}</section>`}
 <section aria-labelledby="log"><h2 id="log">Log</h2>${log && partsPiece(base + jobPath(names, job.localId), log)}
-${log === undefined && !moves && nothing("The log is empty.")}
+${log === undefined && !moves && nothing(started ? "A job that starts a pipeline has no log." : "The log is empty.")}
 <div class="log code"${moves && html` data-live-log="${live}"`}>${log?.shown}</div>
 ${log !== undefined && html`<p><a href="${whole}">Whole log as text</a></p>`}</section>`,
     };

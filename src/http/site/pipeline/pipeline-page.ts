@@ -18,6 +18,7 @@ import { baseOf } from "../common/text.ts";
 import { Optional } from "../issue/issue-page.ts";
 import { at, jobPath, LocalParams, names, pipelinePath } from "./address.ts";
 import { pipelineGraph } from "./graph.ts";
+import { parentLink, startedPiece } from "./related-piece.ts";
 import { startAddress, startByPage, startForm } from "./start-form.ts";
 
 type Pipeline = z.output<typeof PipelineView>;
@@ -131,24 +132,32 @@ const showPipeline = page({
     const address = base + pipelinePath(of, pipeline.localId);
     const mayRun = await mayPress(visit, "restartPipeline", params);
     const moves = !isFinished(pipeline.status) && visit.session !== undefined;
+    const started = await startedPiece({ pipelineId: pipeline.id }, visit, deps);
+    const parent = await parentLink(pipeline.id, visit, deps);
     return {
       title: `Pipeline #${pipeline.localId}`,
       wide: true,
       lead: lead("pipelines"),
       ...(moves && { scripts: [livePath] }),
       body: () => html`<div${moves && html` data-live-status="${base}/page${pipelinePath(of, pipeline.localId)}/live"`}>
-${aboutPiece(base, of, pipeline, { visit, mayRun })}
+${aboutPiece(base, of, pipeline, { visit, mayRun, parent })}
 <section aria-labelledby="jobs"><h2 id="jobs">Jobs</h2>${graph}
 ${jobTable(base, of, jobs.items)}
 ${pager({ address, number, size: jobsSize, total: jobs.totalElements })}</section></div>
-<p><a href="${address}/artifacts">Artifacts</a></p>`,
+${started}<p><a href="${address}/artifacts">Artifacts</a></p>`,
     };
   },
 });
 
-type May = Readonly<{ visit: Visit; mayRun: boolean }>;
+type May = Readonly<{
+  visit: Visit;
+  mayRun: boolean;
+  /** To the pipeline that started this one. */
+  parent: Html | undefined;
+}>;
 
-function aboutPiece(base: string, of: Names, pipeline: Pipeline, { visit, mayRun }: May): Html {
+function aboutPiece(base: string, of: Names, pipeline: Pipeline, may: May): Html {
+  const { visit, mayRun, parent } = may;
   const to = `${base}/page${pipelinePath(of, pipeline.localId)}`;
   const { id, status, ref, commitId, createdAt, finishedAt, failureReason } = pipeline;
   return html`<section aria-label="About" data-renewed-with="${id}"><dl>
@@ -156,6 +165,7 @@ function aboutPiece(base: string, of: Names, pipeline: Pipeline, { visit, mayRun
 ${failureReason !== null && html`<dt>Failure</dt><dd>${seen(failureReason)}</dd>`}
 <dt>Branch or tag</dt><dd>${seen(ref)}</dd>
 <dt>Commit</dt><dd><a href="${base}${commitPath(of, commitId)}"><code>${shortHash(commitId)}</code></a></dd>
+${parent !== undefined && html`<dt>Started by</dt><dd>${parent}</dd>`}
 <dt>Created</dt><dd>${when(createdAt)}</dd>
 ${finishedAt !== null && html`<dt>Ended</dt><dd>${when(finishedAt)}</dd>`}</dl>
 ${
