@@ -1,8 +1,7 @@
 import type { EventMetadata } from "../../events/core/event.ts";
 import { type CommandResult, handle } from "../core/handle.ts";
 import { reserveAlias } from "../core/reserve-alias.ts";
-import type { Owns } from "../project/claim-child.ts";
-import { type AliasDeps, changeAlias, deleteAliasHolder } from "./alias-holder.ts";
+import type { AliasDeps } from "./alias-holder.ts";
 import { type CompanyCommand, company } from "./company.ts";
 
 type Command<Type extends CompanyCommand["type"]> = Extract<CompanyCommand, { type: Type }>;
@@ -20,24 +19,4 @@ export async function createCompany(
   const { companyId, alias } = command;
   await reserveAlias(deps, { alias, holderId: companyId }, metadata);
   return handle(deps.store, company, { id: companyId, command, metadata });
-}
-
-/** @throws Refusal `alias.taken`, `company.not_found`. */
-export async function changeCompanyAlias(
-  deps: AliasDeps,
-  companyId: string,
-  command: Command<"ChangeCompanyAlias">,
-  metadata: EventMetadata,
-): Promise<CommandResult> {
-  return changeAlias(deps, company, { id: companyId, command, metadata });
-}
-
-/** @throws Refusal `company.not_found`, `owner.not_empty`. */
-export async function deleteCompany(
-  deps: AliasDeps & Readonly<{ owns: Owns }>,
-  companyId: string,
-  command: Command<"DeleteCompany">,
-  metadata: EventMetadata,
-): Promise<CommandResult> {
-  return deleteAliasHolder(deps, company, { id: companyId, command, metadata });
 }

@@ -1,8 +1,8 @@
 import type { EventMetadata } from "../../events/core/event.ts";
 import { type CommandResult, handle } from "../core/handle.ts";
 import { reserveAlias } from "../core/reserve-alias.ts";
-import { hold, type Owns } from "../project/claim-child.ts";
-import { type AliasDeps, changeAlias, deleteAliasHolder } from "./alias-holder.ts";
+import { hold } from "../project/claim-child.ts";
+import type { AliasDeps } from "./alias-holder.ts";
 import { type TeamCommand, team } from "./team.ts";
 
 type Command<Type extends TeamCommand["type"]> = Extract<TeamCommand, { type: Type }>;
@@ -23,16 +23,6 @@ export async function createTeam(
   return handle(deps.store, team, { id: teamId, command, metadata });
 }
 
-/** @throws Refusal `alias.taken`, `team.not_found`. */
-export async function changeTeamAlias(
-  deps: AliasDeps,
-  teamId: string,
-  command: Command<"ChangeTeamAlias">,
-  metadata: EventMetadata,
-): Promise<CommandResult> {
-  return changeAlias(deps, team, { id: teamId, command, metadata });
-}
-
 /** @throws Refusal `team.not_found`, `owner.not_found`. */
 export async function transferTeam(
   deps: AliasDeps,
@@ -42,14 +32,4 @@ export async function transferTeam(
 ): Promise<CommandResult> {
   await hold(deps, command, { heldId: teamId, heldType: "TEAM" }, metadata);
   return handle(deps.store, team, { id: teamId, command, metadata });
-}
-
-/** @throws Refusal `team.not_found`, `owner.not_empty`. */
-export async function deleteTeam(
-  deps: AliasDeps & Readonly<{ owns: Owns }>,
-  teamId: string,
-  command: Command<"DeleteTeam">,
-  metadata: EventMetadata,
-): Promise<CommandResult> {
-  return deleteAliasHolder(deps, team, { id: teamId, command, metadata });
 }

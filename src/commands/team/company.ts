@@ -8,6 +8,14 @@ import {
 import { unreachable } from "../../platform/invariant.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import type { Decider, Slice } from "../core/decider.ts";
+import {
+  type ActiveHolder,
+  aliasChange,
+  detailsChange,
+  type HolderCommand,
+  type HolderState,
+  withChange,
+} from "./alias-holder-state.ts";
 
 export type CompanyCommand =
   | Readonly<{
@@ -18,17 +26,10 @@ export type CompanyCommand =
       details: CompanyDetails;
       at: string;
     }>
-  | Readonly<{
-      type: "ChangeCompanyDetails";
-      details: Partial<CompanyDetails>;
-      by: UserId;
-      at: string;
-    }>
-  | Readonly<{ type: "ChangeCompanyAlias"; alias: Alias; by: UserId; at: string }>
-  | Readonly<{ type: "DeleteCompany"; by: UserId; at: string }>;
+  | HolderCommand<CompanyDetails>;
 
-type Active = Readonly<{ status: "active"; alias: Alias; details: CompanyDetails }>;
-type State = Readonly<{ status: "absent" | "deleted" }> | Active;
+type Active = ActiveHolder<CompanyDetails>;
+type State = HolderState<Active>;
 
 const decider: Decider<State, CompanyCommand, CompanyEvent> = {
   initialState: { status: "absent" },
@@ -42,23 +43,15 @@ const decider: Decider<State, CompanyCommand, CompanyEvent> = {
         const { type: _, at: createdAt, ...rest } = command;
         return [{ type: "CompanyCreated", data: { ...rest, createdAt } }];
       }
-      case "ChangeCompanyDetails": {
-        const previous = mustBeActive(state).details;
-        const details = { ...previous, ...command.details };
-        if (sameDetails(details, previous)) return [];
-        const { by: changedById, at: changedAt } = command;
-        const data = { details, previous, changedById, changedAt };
-        return [{ type: "CompanyDetailsChanged", data }];
+      case "ChangeDetails": {
+        const data = detailsChange(mustBeActive(state), command);
+        return data === undefined ? [] : [{ type: "CompanyDetailsChanged", data }];
       }
-      case "ChangeCompanyAlias": {
-        const previousAlias = mustBeActive(state).alias;
-        const { alias, by: changedById, at: changedAt } = command;
-        if (alias === previousAlias) return [];
-        return [
-          { type: "CompanyAliasChanged", data: { alias, previousAlias, changedById, changedAt } },
-        ];
+      case "ChangeAlias": {
+        const data = aliasChange(mustBeActive(state), command);
+        return data === undefined ? [] : [{ type: "CompanyAliasChanged", data }];
       }
-      case "DeleteCompany":
+      case "DeleteAliasHolder":
         if (state.status === "deleted") return [];
         mustBeActive(state);
         return [
@@ -74,9 +67,9 @@ const decider: Decider<State, CompanyCommand, CompanyEvent> = {
       case "CompanyCreated":
         return { status: "active", alias: event.data.alias, details: event.data.details };
       case "CompanyDetailsChanged":
-        return state.status === "active" ? { ...state, details: event.data.details } : state;
+        return withChange(state, { details: event.data.details });
       case "CompanyAliasChanged":
-        return state.status === "active" ? { ...state, alias: event.data.alias } : state;
+        return withChange(state, { alias: event.data.alias });
       case "CompanyDeleted":
         return { status: "deleted" };
       default:
@@ -84,20 +77,6 @@ const decider: Decider<State, CompanyCommand, CompanyEvent> = {
     }
   },
 };
-
-/** Sealing the same contact twice gives two texts: that counts as a change. */
-function sameDetails(one: CompanyDetails, other: CompanyDetails): boolean {
-  const keys = [
-    "title",
-    "description",
-    "private",
-    "avatar",
-    "url",
-    "contactPhone",
-    "contactEmail",
-  ] as const;
-  return keys.every((key) => one[key] === other[key]);
-}
 
 function mustBeActive(state: State): Active {
   if (state.status === "active") return state;

@@ -9,6 +9,14 @@ import {
 import { unreachable } from "../../platform/invariant.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import type { Decider, Slice } from "../core/decider.ts";
+import {
+  type ActiveHolder,
+  aliasChange,
+  detailsChange,
+  type HolderCommand,
+  type HolderState,
+  withChange,
+} from "./alias-holder-state.ts";
 
 export type TeamCommand =
   | Readonly<{
@@ -21,8 +29,7 @@ export type TeamCommand =
       by: UserId;
       at: string;
     }>
-  | Readonly<{ type: "ChangeTeamDetails"; details: Partial<TeamDetails>; by: UserId; at: string }>
-  | Readonly<{ type: "ChangeTeamAlias"; alias: Alias; by: UserId; at: string }>
+  | HolderCommand<TeamDetails>
   | Readonly<{
       type: "TransferTeam";
       ownerId: string;
@@ -31,17 +38,10 @@ export type TeamCommand =
       fromOwnerId?: string;
       by: UserId;
       at: string;
-    }>
-  | Readonly<{ type: "DeleteTeam"; by: UserId; at: string }>;
+    }>;
 
-type Active = Readonly<{
-  status: "active";
-  alias: Alias;
-  ownerId: string;
-  ownerType: TeamOwnerType;
-  details: TeamDetails;
-}>;
-type State = Readonly<{ status: "absent" | "deleted" }> | Active;
+type Active = ActiveHolder<TeamDetails> & Readonly<{ ownerId: string; ownerType: TeamOwnerType }>;
+type State = HolderState<Active>;
 
 const decider: Decider<State, TeamCommand, TeamEvent> = {
   initialState: { status: "absent" },
@@ -55,26 +55,17 @@ const decider: Decider<State, TeamCommand, TeamEvent> = {
         const { type: _, by: createdById, at: createdAt, ...rest } = command;
         return [{ type: "TeamCreated", data: { ...rest, createdById, createdAt } }];
       }
-      case "ChangeTeamDetails": {
-        const previous = mustBeActive(state).details;
-        const details = { ...previous, ...command.details };
-        if (sameDetails(details, previous)) return [];
-        const { by: changedById, at: changedAt } = command;
-        return [
-          { type: "TeamDetailsChanged", data: { details, previous, changedById, changedAt } },
-        ];
+      case "ChangeDetails": {
+        const data = detailsChange(mustBeActive(state), command);
+        return data === undefined ? [] : [{ type: "TeamDetailsChanged", data }];
       }
-      case "ChangeTeamAlias": {
-        const previousAlias = mustBeActive(state).alias;
-        const { alias, by: changedById, at: changedAt } = command;
-        if (alias === previousAlias) return [];
-        return [
-          { type: "TeamAliasChanged", data: { alias, previousAlias, changedById, changedAt } },
-        ];
+      case "ChangeAlias": {
+        const data = aliasChange(mustBeActive(state), command);
+        return data === undefined ? [] : [{ type: "TeamAliasChanged", data }];
       }
       case "TransferTeam":
         return transfer(mustBeActive(state), command);
-      case "DeleteTeam":
+      case "DeleteAliasHolder":
         if (state.status === "deleted") return [];
         mustBeActive(state);
         return [{ type: "TeamDeleted", data: { deletedById: command.by, deletedAt: command.at } }];
@@ -90,11 +81,11 @@ const decider: Decider<State, TeamCommand, TeamEvent> = {
         return { status: "active", alias, ownerId, ownerType, details };
       }
       case "TeamDetailsChanged":
-        return change(state, { details: event.data.details });
+        return withChange(state, { details: event.data.details });
       case "TeamAliasChanged":
-        return change(state, { alias: event.data.alias });
+        return withChange(state, { alias: event.data.alias });
       case "TeamTransferred":
-        return change(state, { ownerId: event.data.ownerId, ownerType: event.data.ownerType });
+        return withChange(state, { ownerId: event.data.ownerId, ownerType: event.data.ownerType });
       case "TeamDeleted":
         return { status: "deleted" };
       default:
@@ -114,14 +105,6 @@ function transfer(
   const previous = { previousOwnerId, previousOwnerType };
   const done = { transferredById: by, transferredAt: at };
   return [{ type: "TeamTransferred", data: { ownerId, ownerType, ...previous, ...done } }];
-}
-
-const change = (state: State, over: Partial<Omit<Active, "status">>): State =>
-  state.status === "active" ? { ...state, ...over } : state;
-
-function sameDetails(one: TeamDetails, other: TeamDetails): boolean {
-  const keys = ["title", "description", "private", "avatar"] as const;
-  return keys.every((key) => one[key] === other[key]);
 }
 
 function mustBeActive(state: State): Active {

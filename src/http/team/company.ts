@@ -1,11 +1,8 @@
 import { z } from "zod";
 import { mustNotBeReserved } from "../../commands/core/reserved-alias.ts";
 import { stepOf } from "../../commands/core/step.ts";
-import {
-  changeCompanyAlias,
-  createCompany,
-  deleteCompany,
-} from "../../commands/team/change-company.ts";
+import { changeAlias, deleteAliasHolder } from "../../commands/team/alias-holder.ts";
+import { createCompany } from "../../commands/team/change-company.ts";
 import { company } from "../../commands/team/company.ts";
 import { Alias, CompanyId } from "../../events/core/ids.ts";
 import { companySubject } from "../../events/team/company.ts";
@@ -213,11 +210,12 @@ const putCompany = route({
     const metadata = await request.metadata();
     if (alias !== undefined && alias !== current) {
       mustNotBeReserved(alias);
-      const command = { type: "ChangeCompanyAlias", alias, ...stamp } as const;
-      await changeCompanyAlias(commandDeps(deps), id, command, stepOf(metadata, "alias"));
+      const command = { type: "ChangeAlias", alias, ...stamp } as const;
+      const order = { id, command, metadata: stepOf(metadata, "alias") };
+      await changeAlias(commandDeps(deps), company, order);
     }
     const details = { ...changed(rest), ...(await contacts(deps, id, rest)) };
-    const command = { type: "ChangeCompanyDetails", details, ...stamp } as const;
+    const command = { type: "ChangeDetails", details, ...stamp } as const;
     await request.execute(company, id, command);
     return shown(deps, id);
   },
@@ -242,9 +240,11 @@ const removeCompany = route({
       throw new Refusal("unprocessable", "company.not_empty", message);
     }
     const stamp = stampOf(request, deps);
-    const command = { type: "DeleteCompany", ...stamp } as const;
+    const command = { type: "DeleteAliasHolder", ...stamp } as const;
     const checking = { ...commandDeps(deps), owns: ownsByNow(deps) };
-    await request.executeProcess((metadata) => deleteCompany(checking, id, command, metadata));
+    await request.executeProcess((metadata) =>
+      deleteAliasHolder(checking, company, { id, command, metadata }),
+    );
   },
 });
 

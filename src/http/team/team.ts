@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { mustNotBeReserved } from "../../commands/core/reserved-alias.ts";
 import { stepOf } from "../../commands/core/step.ts";
-import { changeTeamAlias, createTeam, deleteTeam } from "../../commands/team/change-team.ts";
+import { changeAlias, deleteAliasHolder } from "../../commands/team/alias-holder.ts";
+import { createTeam } from "../../commands/team/change-team.ts";
 import { team } from "../../commands/team/team.ts";
 import { Alias, TeamId } from "../../events/core/ids.ts";
 import { TeamOwnerType } from "../../events/team/team.ts";
@@ -171,10 +172,11 @@ const putTeam = route({
     const metadata = await request.metadata();
     if (alias !== undefined && alias !== current) {
       mustNotBeReserved(alias);
-      const command = { type: "ChangeTeamAlias", alias, ...stamp } as const;
-      await changeTeamAlias(commandDeps(deps), id, command, stepOf(metadata, "alias"));
+      const command = { type: "ChangeAlias", alias, ...stamp } as const;
+      const order = { id, command, metadata: stepOf(metadata, "alias") };
+      await changeAlias(commandDeps(deps), team, order);
     }
-    const command = { type: "ChangeTeamDetails", details: changed(rest), ...stamp } as const;
+    const command = { type: "ChangeDetails", details: changed(rest), ...stamp } as const;
     await request.execute(team, id, command);
     return shown(deps, id);
   },
@@ -199,9 +201,11 @@ const removeTeam = route({
       throw new Refusal("unprocessable", "team.not_empty", message);
     }
     const stamp = stampOf(request, deps);
-    const command = { type: "DeleteTeam", ...stamp } as const;
+    const command = { type: "DeleteAliasHolder", ...stamp } as const;
     const checking = { ...commandDeps(deps), owns: ownsByNow(deps) };
-    await request.executeProcess((metadata) => deleteTeam(checking, id, command, metadata));
+    await request.executeProcess((metadata) =>
+      deleteAliasHolder(checking, team, { id, command, metadata }),
+    );
   },
 });
 

@@ -6,7 +6,8 @@ import { transferProject } from "../../../src/commands/project/change-project.ts
 import { hold } from "../../../src/commands/project/claim-child.ts";
 import { createProject } from "../../../src/commands/project/create-project.ts";
 import { project } from "../../../src/commands/project/project.ts";
-import { createTeam, deleteTeam } from "../../../src/commands/team/change-team.ts";
+import { deleteAliasHolder } from "../../../src/commands/team/alias-holder.ts";
+import { createTeam } from "../../../src/commands/team/change-team.ts";
 import { team } from "../../../src/commands/team/team.ts";
 import { Alias, ProjectId, TeamId, UserId } from "../../../src/events/core/ids.ts";
 import { holdingStream } from "../../../src/events/project/child-claim.ts";
@@ -55,9 +56,10 @@ async function owns(ownerId: string): Promise<boolean> {
   }
   return [...owners.values()].includes(ownerId);
 }
-const remove = (teamId: string, using = store) => {
-  const order = { type: "DeleteTeam", by, at: now() } as const;
-  return deleteTeam({ store: using, now, owns }, teamId, order, metadata());
+const remove = (teamId: string, using = store, ownsIt = owns) => {
+  const command = { type: "DeleteAliasHolder", by, at: now() } as const;
+  const order = { id: teamId, command, metadata: metadata() };
+  return deleteAliasHolder({ store: using, now, owns: ownsIt }, team, order);
 };
 const codeOf = (attempt: Promise<unknown>): Promise<string> =>
   attempt.then(
@@ -168,8 +170,7 @@ describe("a team through which much has gone", () => {
       await createProject(deps, newProject(teamId, "TEAM"), metadata());
       return answer;
     };
-    const order = { type: "DeleteTeam", by, at: now() } as const;
-    const removing = deleteTeam({ ...deps, owns: late }, teamId, order, metadata());
+    const removing = remove(teamId, store, late);
     expect(await codeOf(removing)).to.equal("owner.not_empty");
   });
 });

@@ -37,7 +37,7 @@ describe("a company", () => {
   });
 
   it("is deleted once", () => {
-    const remove = { type: "DeleteCompany", by, at } as const;
+    const remove = { type: "DeleteAliasHolder", by, at } as const;
     given(created).when(remove).gives(deleted);
     given(created, deleted).when(remove).givesNothing();
     given().when(remove).refuses("company.not_found");
@@ -46,7 +46,7 @@ describe("a company", () => {
   it("keeps its details before and after a change", () => {
     const contactPhone = Sealed.parse(`sealed.company-${companyId}.AAAA`);
     const changing = {
-      type: "ChangeCompanyDetails",
+      type: "ChangeDetails",
       details: { contactPhone, url: "https://acme.example" },
       by,
       at,
@@ -63,7 +63,7 @@ describe("a company", () => {
 
   it("keeps its alias before and after a change", () => {
     const next = Alias.parse("acme-2");
-    const changing = { type: "ChangeCompanyAlias", alias: next, by, at } as const;
+    const changing = { type: "ChangeAlias", alias: next, by, at } as const;
     const changed: CompanyEvent = {
       type: "CompanyAliasChanged",
       data: { alias: next, previousAlias: alias, changedById: by, changedAt: at },

@@ -48,7 +48,7 @@ describe("creating a team", () => {
 
 describe("changing the details of a team", () => {
   const changing = (over: Partial<typeof details>) =>
-    ({ type: "ChangeTeamDetails", details: over, by, at }) as const;
+    ({ type: "ChangeDetails", details: over, by, at }) as const;
 
   it("records them before and after, and keeps what was not given", () => {
     const after = { ...details, title: "Tooling" };
@@ -79,7 +79,7 @@ describe("changing the details of a team", () => {
 
 describe("changing the alias of a team", () => {
   const to = (alias: string) =>
-    ({ type: "ChangeTeamAlias", alias: Alias.parse(alias), by, at }) as const;
+    ({ type: "ChangeAlias", alias: Alias.parse(alias), by, at }) as const;
 
   it("records both aliases, once", () => {
     const changed: TeamEvent = {
@@ -124,7 +124,7 @@ describe("transferring a team", () => {
 });
 
 describe("deleting a team", () => {
-  const remove = { type: "DeleteTeam", by, at } as const;
+  const remove = { type: "DeleteAliasHolder", by, at } as const;
 
   it("is recorded once", () => {
     given(created).when(remove).gives(deleted);
