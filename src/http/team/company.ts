@@ -8,6 +8,7 @@ import { Alias, CompanyId } from "../../events/core/ids.ts";
 import { companySubject } from "../../events/team/company.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { Refusal } from "../../platform/refusal.ts";
+import type { Belonging } from "../../projections/team/alias-holder.ts";
 import {
   type CompanyRow,
   companyProjection,
@@ -15,7 +16,6 @@ import {
   listCompanies,
 } from "../../projections/team/company.ts";
 import { owns } from "../../projections/team/owner.ts";
-import type { Belonging } from "../../projections/team/team.ts";
 import { mustMayCreate } from "../access/create-permission.ts";
 import { ownsByNow } from "../access/owner.ts";
 import { mustBeFound } from "../access/role-access.ts";

@@ -9,13 +9,9 @@ import { TeamOwnerType } from "../../events/team/team.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { invariant } from "../../platform/invariant.ts";
 import { Refusal } from "../../platform/refusal.ts";
+import type { Belonging } from "../../projections/team/alias-holder.ts";
 import { owns } from "../../projections/team/owner.ts";
-import {
-  type Belonging,
-  findTeamById,
-  listTeams,
-  teamProjection,
-} from "../../projections/team/team.ts";
+import { findTeamById, listTeams, teamProjection } from "../../projections/team/team.ts";
 import { mustMayCreate } from "../access/create-permission.ts";
 import { ownerToBe, ownsByNow } from "../access/owner.ts";
 import { commandDeps, stampOf } from "../core/command-deps.ts";

@@ -6,8 +6,9 @@ import { type MirrorTarget, type MirrorType, mirrorEvents } from "../../events/p
 import { type OwnerType, projectEvents } from "../../events/project/project.ts";
 import { escapeLike } from "../core/like.ts";
 import { ignore } from "../core/projection.ts";
+import { createPublicIndex, publicTotalOf } from "../core/public-rows.ts";
 import { defineRowProjection } from "../core/row-projection.ts";
-import { counted, countedNear, keptTotal } from "../core/total.ts";
+import { counted, countedNear } from "../core/total.ts";
 import { type Changes, tableOf, type Writes } from "../core/writes.ts";
 import { owners } from "../team/owner.ts";
 
@@ -46,11 +47,7 @@ export type ProjectRow = StoredProject &
     size_bytes: bigint;
   }>;
 
-/** Of what everybody may see. */
-const publicTotal = keptTotal("project", "is_private = false and deleted_at is null", [
-  "is_private",
-  "deleted_at",
-]);
+const publicTotal = publicTotalOf("project");
 const stored = tableOf<StoredProject>({ name: "project", key: ["id"], total: publicTotal });
 
 export const projectProjection = defineRowProjection({
@@ -91,10 +88,7 @@ export const projectProjection = defineRowProjection({
     await tx.raw(
       "create index project_deleted on project (deleted_at) where deleted_at is not null",
     );
-    await tx.raw(
-      "create index project_public on project (created_at, id) " +
-        "where is_private = false and deleted_at is null",
-    );
+    await createPublicIndex(tx, "project");
     await tx.raw(
       "create index project_title on project using gin (title gin_trgm_ops) with (fastupdate = off)",
     );

@@ -3,10 +3,10 @@ import { type CompanyId, normaliseAlias, type UserId } from "../../events/core/i
 import { idInStream } from "../../events/core/stream.ts";
 import { type CompanyDetails, companyEvents } from "../../events/team/company.ts";
 import type { ProjectionContext } from "../core/projection.ts";
+import { createPublicIndex, publicTotalOf } from "../core/public-rows.ts";
 import { defineRowProjection } from "../core/row-projection.ts";
-import { counted, keptTotal } from "../core/total.ts";
 import { type Changes, tableOf, type Writes } from "../core/writes.ts";
-import type { Belonging } from "./team.ts";
+import { type BelongingToUser, listOf } from "./alias-holder.ts";
 
 type StoredCompany = Readonly<{
   id: CompanyId;
@@ -27,11 +27,7 @@ type StoredCompany = Readonly<{
 /** As queries give it. */
 export type CompanyRow = StoredCompany & Readonly<{ owner_alias: string }>;
 
-/** Of what everybody may see. */
-const publicTotal = keptTotal("company", "is_private = false and deleted_at is null", [
-  "is_private",
-  "deleted_at",
-]);
+const publicTotal = publicTotalOf("company");
 const stored = tableOf<StoredCompany>({ name: "company", key: ["id"], total: publicTotal });
 
 export const companyProjection = defineRowProjection({
@@ -54,10 +50,7 @@ export const companyProjection = defineRowProjection({
       table.timestamp("deleted_at");
       table.index(["owner_id", "created_at", "id"]);
     });
-    await tx.raw(
-      "create index company_public on company (created_at, id) " +
-        "where is_private = false and deleted_at is null",
-    );
+    await createPublicIndex(tx, "company");
     await publicTotal.create(tx);
   },
   events: companyEvents,
@@ -109,28 +102,18 @@ export function findCompanyById(db: Knex, id: string): Promise<CompanyRow | unde
   return companies(db).where("company.id", id).first();
 }
 
-export async function listCompanies(
-  db: Knex,
-  belonging: Belonging,
-  { limit, offset }: Readonly<{ limit: number; offset: number }>,
-): Promise<Readonly<{ rows: readonly CompanyRow[]; total: number }>> {
-  const narrow = (query: Knex.QueryBuilder) => {
-    if (belonging.which === "public") query.where("company.is_private", false);
-    else if (belonging.which === "mine") query.where("company.owner_id", belonging.userId);
-    else {
-      query
-        .whereNot("company.owner_id", belonging.userId)
-        .whereIn("company.id", db("member").where("user_id", belonging.userId).select("parent_id"));
-    }
-  };
-  const shown = () => db("company").whereNull("company.deleted_at").modify(narrow);
-  const [rows, total] = await Promise.all([
-    companies(db)
-      .modify(narrow)
-      .orderBy(["company.created_at", "company.id"])
-      .limit(limit)
-      .offset(offset),
-    belonging.which === "public" ? publicTotal.read(db) : counted(shown()),
-  ]);
-  return { rows, total };
+function narrow(db: Knex, query: Knex.QueryBuilder, { which, userId }: BelongingToUser): void {
+  if (which === "mine") query.where("company.owner_id", userId);
+  else {
+    query
+      .whereNot("company.owner_id", userId)
+      .whereIn("company.id", db("member").where("user_id", userId).select("parent_id"));
+  }
 }
+
+export const listCompanies = listOf<CompanyRow>({
+  table: "company",
+  publicTotal,
+  query: companies,
+  narrow,
+});

@@ -3,9 +3,10 @@ import type { Knex } from "knex";
 import { normaliseAlias, type TeamId } from "../../events/core/ids.ts";
 import { idInStream } from "../../events/core/stream.ts";
 import { type TeamDetails, type TeamOwnerType, teamEvents } from "../../events/team/team.ts";
+import { createPublicIndex, publicTotalOf } from "../core/public-rows.ts";
 import { defineRowProjection } from "../core/row-projection.ts";
-import { counted, keptTotal } from "../core/total.ts";
 import { type Changes, tableOf, type Writes } from "../core/writes.ts";
+import { type BelongingToUser, listOf } from "./alias-holder.ts";
 
 type StoredTeam = Readonly<{
   id: TeamId;
@@ -30,11 +31,7 @@ export type TeamRow = StoredTeam &
     owner_company_id: string | null;
   }>;
 
-/** Of what everybody may see. */
-const publicTotal = keptTotal("team", "is_private = false and deleted_at is null", [
-  "is_private",
-  "deleted_at",
-]);
+const publicTotal = publicTotalOf("team");
 const stored = tableOf<StoredTeam>({ name: "team", key: ["id"], total: publicTotal });
 
 export const teamProjection = defineRowProjection({
@@ -57,10 +54,7 @@ export const teamProjection = defineRowProjection({
       table.timestamp("deleted_at");
       table.index(["owner_id", "created_at", "id"]);
     });
-    await tx.raw(
-      "create index team_public on team (created_at, id) " +
-        "where is_private = false and deleted_at is null",
-    );
+    await createPublicIndex(tx, "team");
     await publicTotal.create(tx);
   },
   events: teamEvents,
@@ -121,39 +115,13 @@ export function findTeamById(db: Knex, id: string): Promise<TeamRow | undefined>
   return teams(db).where("team.id", id).first();
 }
 
-/**
- * Which teams: the public ones, those that belong to a user in the end, or those that the user has a
- * role in without owning them.
- */
-export type Belonging =
-  | Readonly<{ which: "public" }>
-  | Readonly<{ which: "mine" | "shared"; userId: string }>;
-
-export async function listTeams(
-  db: Knex,
-  belonging: Belonging,
-  { limit, offset }: Readonly<{ limit: number; offset: number }>,
-): Promise<Readonly<{ rows: readonly TeamRow[]; total: number }>> {
-  const narrow = (query: Knex.QueryBuilder) => narrowed(db, query, belonging);
-  const shown = () => db("team").whereNull("team.deleted_at").modify(narrow);
-  const [rows, total] = await Promise.all([
-    teams(db).modify(narrow).orderBy(["team.created_at", "team.id"]).limit(limit).offset(offset),
-    belonging.which === "public" ? publicTotal.read(db) : counted(shown()),
-  ]);
-  return { rows, total };
-}
-
-function narrowed(db: Knex, query: Knex.QueryBuilder, belonging: Belonging): void {
-  if (belonging.which === "public") {
-    query.where("team.is_private", false);
-    return;
-  }
-  const { userId } = belonging;
+/** Those of the user's companies are the user's own, too. */
+function narrow(db: Knex, query: Knex.QueryBuilder, { which, userId }: BelongingToUser): void {
   const owners = db("company")
     .where("owner_id", userId)
     .select("id")
     .unionAll([db.raw("select ?::uuid", [userId])]);
-  if (belonging.which === "mine") {
+  if (which === "mine") {
     query.whereIn("team.owner_id", owners);
     return;
   }
@@ -164,3 +132,5 @@ function narrowed(db: Knex, query: Knex.QueryBuilder, belonging: Belonging): voi
       either.whereIn("team.id", parents).orWhereIn("team.owner_id", parents.clone()),
     );
 }
+
+export const listTeams = listOf<TeamRow>({ table: "team", publicTotal, query: teams, narrow });

@@ -1,0 +1,41 @@
+import type { Knex } from "knex";
+
+import { counted, type KeptTotal } from "../core/total.ts";
+import type { Slice } from "../user/user.ts";
+
+/**
+ * Which teams or companies: the public ones, those that belong to a user in the end, or those that the
+ * user has a role in without owning them.
+ */
+export type Belonging = Readonly<{ which: "public" }> | BelongingToUser;
+export type BelongingToUser = Readonly<{ which: "mine" | "shared"; userId: string }>;
+
+type Holders = Readonly<{
+  table: "team" | "company";
+  publicTotal: KeptTotal;
+  /** The rows that are not deleted, as queries give them. */
+  query: (db: Knex) => Knex.QueryBuilder;
+  /** Adds the conditions for what belongs to a user. */
+  narrow: (db: Knex, query: Knex.QueryBuilder, belonging: BelongingToUser) => void;
+}>;
+
+/** Makes the query for a page of teams or companies, the oldest first. */
+export function listOf<Row>({ table, publicTotal, query, narrow }: Holders) {
+  return async (
+    db: Knex,
+    belonging: Belonging,
+    { limit, offset }: Readonly<{ limit: number; offset: number }>,
+  ): Promise<Slice<Row>> => {
+    const narrowed = (all: Knex.QueryBuilder): void => {
+      if (belonging.which === "public") all.where(`${table}.is_private`, false);
+      else narrow(db, all, belonging);
+    };
+    const order = [`${table}.created_at`, `${table}.id`];
+    const shown = () => db(table).whereNull(`${table}.deleted_at`).modify(narrowed);
+    const [rows, total] = await Promise.all([
+      query(db).modify(narrowed).orderBy(order).limit(limit).offset(offset),
+      belonging.which === "public" ? publicTotal.read(db) : counted(shown()),
+    ]);
+    return { rows, total };
+  };
+}
