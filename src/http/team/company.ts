@@ -1,14 +1,11 @@
 import { z } from "zod";
 import { mustNotBeReserved } from "../../commands/core/reserved-alias.ts";
-import { stepOf } from "../../commands/core/step.ts";
-import { changeAlias, deleteAliasHolder } from "../../commands/team/alias-holder.ts";
 import { createCompany } from "../../commands/team/change-company.ts";
 import { company } from "../../commands/team/company.ts";
 import { Alias, CompanyId } from "../../events/core/ids.ts";
 import { companySubject } from "../../events/team/company.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import type { Belonging } from "../../projections/team/alias-holder.ts";
 import {
   type CompanyRow,
   companyProjection,
@@ -17,13 +14,13 @@ import {
 } from "../../projections/team/company.ts";
 import { owns } from "../../projections/team/owner.ts";
 import { mustMayCreate } from "../access/create-permission.ts";
-import { ownsByNow } from "../access/owner.ts";
+import { companyScope } from "../access/owner-scope.ts";
 import { mustBeFound } from "../access/role-access.ts";
-import { commandDeps, stampOf } from "../core/command-deps.ts";
+import { commandDeps } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
-import type { PageRequest } from "../core/paging.ts";
 import { type Route, route } from "../core/route.ts";
 import { bool } from "../core/schema.ts";
+import { changeFields, changeHolder, deleteHolder, listRoutes } from "./alias-holder.ts";
 import { changed, Description, Link, Title } from "./field.ts";
 import { presentTeam, teamFields } from "./view.ts";
 
@@ -127,44 +124,14 @@ async function shown({ db }: Deps, id: string) {
   return presentCompany(mustBeFound(await findCompanyById(db, id), "company"));
 }
 
-const list = {
-  method: "get",
-  tag,
-  scope: "COMPANY_READ",
-  access: "user",
+const lists = listRoutes({
+  ownerScope: companyScope,
+  plural: "Companies",
   list: "companyList",
-  reply: CompanyView,
-  errors: [403, 404],
-} as const;
-
-const getPublicCompanies = route({
-  ...list,
-  path: "/company",
-  operationId: "listCompanies",
-  summary: "List public companies",
-  handle: ({ page }, deps) => listed(deps, { which: "public" }, page),
+  view: CompanyView,
+  present: presentCompany,
+  find: listCompanies,
 });
-
-const getOwnCompanies = route({
-  ...list,
-  path: "/company/my",
-  operationId: "listOwnCompanies",
-  summary: "List the current user's companies",
-  handle: ({ page, request: { userId } }, deps) => listed(deps, { which: "mine", userId }, page),
-});
-
-const getSharedCompanies = route({
-  ...list,
-  path: "/company/shared",
-  operationId: "listSharedCompanies",
-  summary: "List companies that the current user takes part in",
-  handle: ({ page, request: { userId } }, deps) => listed(deps, { which: "shared", userId }, page),
-});
-
-async function listed({ db }: Deps, belonging: Belonging, { size, offset }: PageRequest) {
-  const { rows, total } = await listCompanies(db, belonging, { limit: size, offset });
-  return { items: rows.map(presentCompany), totalElements: total };
-}
 
 const getCompany = route({
   method: "get",
@@ -183,11 +150,7 @@ const getCompany = route({
 
 const CompanyChange = z
   .object({
-    title: Title.optional(),
-    description: Description.nullish(),
-    isPrivate: bool().optional(),
-    avatar: Link.nullish(),
-    alias: Alias.optional(),
+    ...changeFields,
     ...contactFields,
   })
   .meta({ id: "CompanyChange", description: "What is not given stays as it is." });
@@ -205,19 +168,10 @@ const putCompany = route({
   reply: CompanyView,
   errors: [403, 404, 422],
   async handle({ body: { alias, ...rest }, request }, deps) {
-    const { id, alias: current } = request.company;
-    const stamp = stampOf(request, deps);
-    const metadata = await request.metadata();
-    if (alias !== undefined && alias !== current) {
-      mustNotBeReserved(alias);
-      const command = { type: "ChangeAlias", alias, ...stamp } as const;
-      const order = { id, command, metadata: stepOf(metadata, "alias") };
-      await changeAlias(commandDeps(deps), company, order);
-    }
-    const details = { ...changed(rest), ...(await contacts(deps, id, rest)) };
-    const command = { type: "ChangeDetails", details, ...stamp } as const;
-    await request.execute(company, id, command);
-    return shown(deps, id);
+    const { company: row } = request;
+    const details = { ...changed(rest), ...(await contacts(deps, row.id, rest)) };
+    await changeHolder(company, row, { alias, details }, request, deps);
+    return shown(deps, row.id);
   },
 });
 
@@ -239,20 +193,13 @@ const removeCompany = route({
       const message = "The company still has teams or projects.";
       throw new Refusal("unprocessable", "company.not_empty", message);
     }
-    const stamp = stampOf(request, deps);
-    const command = { type: "DeleteAliasHolder", ...stamp } as const;
-    const checking = { ...commandDeps(deps), owns: ownsByNow(deps) };
-    await request.executeProcess((metadata) =>
-      deleteAliasHolder(checking, company, { id, command, metadata }),
-    );
+    await deleteHolder(company, id, request, deps);
   },
 });
 
 export const companyRoutes: readonly Route[] = [
   postCompany,
-  getPublicCompanies,
-  getOwnCompanies,
-  getSharedCompanies,
+  ...lists,
   getCompany,
   putCompany,
   removeCompany,

@@ -1,7 +1,5 @@
 import { z } from "zod";
 import { mustNotBeReserved } from "../../commands/core/reserved-alias.ts";
-import { stepOf } from "../../commands/core/step.ts";
-import { changeAlias, deleteAliasHolder } from "../../commands/team/alias-holder.ts";
 import { createTeam } from "../../commands/team/change-team.ts";
 import { team } from "../../commands/team/team.ts";
 import { Alias, TeamId } from "../../events/core/ids.ts";
@@ -9,17 +7,17 @@ import { TeamOwnerType } from "../../events/team/team.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { invariant } from "../../platform/invariant.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import type { Belonging } from "../../projections/team/alias-holder.ts";
 import { owns } from "../../projections/team/owner.ts";
 import { findTeamById, listTeams, teamProjection } from "../../projections/team/team.ts";
 import { mustMayCreate } from "../access/create-permission.ts";
-import { ownerToBe, ownsByNow } from "../access/owner.ts";
+import { ownerToBe } from "../access/owner.ts";
+import { teamScope } from "../access/owner-scope.ts";
 import { commandDeps, stampOf } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
-import type { PageRequest } from "../core/paging.ts";
 import { type Route, route } from "../core/route.ts";
 import { bool } from "../core/schema.ts";
-import { changed, Description, Link, OwnerAlias, Title } from "./field.ts";
+import { changeFields, changeHolder, deleteHolder, listRoutes } from "./alias-holder.ts";
+import { changed, Description, OwnerAlias, Title } from "./field.ts";
 import { pendingTransfer } from "./pending-transfer.ts";
 import { presentTeam, TeamView } from "./view.ts";
 
@@ -82,45 +80,15 @@ async function shown({ db }: Pick<Deps, "db">, id: string) {
   return presentTeam(row);
 }
 
-const list = {
-  method: "get",
-  tag,
-  scope: "TEAM_READ",
-  access: "user",
+const lists = listRoutes({
+  ownerScope: teamScope,
+  plural: "Teams",
   list: "teamList",
-  reply: TeamView,
-  errors: [403, 404],
-} as const;
-
-const getPublicTeams = route({
-  ...list,
-  path: "/team",
-  operationId: "listTeams",
-  summary: "List public teams",
-  handle: ({ page }, deps) => listed(deps, { which: "public" }, page),
+  view: TeamView,
+  present: presentTeam,
+  find: listTeams,
+  own: { description: "Those of the user's companies too." },
 });
-
-const getOwnTeams = route({
-  ...list,
-  path: "/team/my",
-  operationId: "listOwnTeams",
-  summary: "List the current user's teams",
-  description: "Those of the user's companies too.",
-  handle: ({ page, request: { userId } }, deps) => listed(deps, { which: "mine", userId }, page),
-});
-
-const getSharedTeams = route({
-  ...list,
-  path: "/team/shared",
-  operationId: "listSharedTeams",
-  summary: "List teams that the current user takes part in",
-  handle: ({ page, request: { userId } }, deps) => listed(deps, { which: "shared", userId }, page),
-});
-
-async function listed({ db }: Deps, belonging: Belonging, { size, offset }: PageRequest) {
-  const { rows, total } = await listTeams(db, belonging, { limit: size, offset });
-  return { items: rows.map(presentTeam), totalElements: total };
-}
 
 const getTeam = route({
   method: "get",
@@ -142,11 +110,7 @@ const getTeam = route({
 
 const TeamChange = z
   .object({
-    title: Title.optional(),
-    description: Description.nullish(),
-    isPrivate: bool().optional(),
-    avatar: Link.nullish(),
-    alias: Alias.optional(),
+    ...changeFields,
   })
   .meta({ id: "TeamChange", description: "What is not given stays as it is." });
 
@@ -163,18 +127,9 @@ const putTeam = route({
   reply: TeamView,
   errors: [403, 404, 422],
   async handle({ body: { alias, ...rest }, request }, deps) {
-    const { id, alias: current } = request.team;
-    const stamp = stampOf(request, deps);
-    const metadata = await request.metadata();
-    if (alias !== undefined && alias !== current) {
-      mustNotBeReserved(alias);
-      const command = { type: "ChangeAlias", alias, ...stamp } as const;
-      const order = { id, command, metadata: stepOf(metadata, "alias") };
-      await changeAlias(commandDeps(deps), team, order);
-    }
-    const command = { type: "ChangeDetails", details: changed(rest), ...stamp } as const;
-    await request.execute(team, id, command);
-    return shown(deps, id);
+    const { team: row } = request;
+    await changeHolder(team, row, { alias, details: changed(rest) }, request, deps);
+    return shown(deps, row.id);
   },
 });
 
@@ -196,21 +151,8 @@ const removeTeam = route({
       const message = "The team still has projects.";
       throw new Refusal("unprocessable", "team.not_empty", message);
     }
-    const stamp = stampOf(request, deps);
-    const command = { type: "DeleteAliasHolder", ...stamp } as const;
-    const checking = { ...commandDeps(deps), owns: ownsByNow(deps) };
-    await request.executeProcess((metadata) =>
-      deleteAliasHolder(checking, team, { id, command, metadata }),
-    );
+    await deleteHolder(team, id, request, deps);
   },
 });
 
-export const teamRoutes: readonly Route[] = [
-  postTeam,
-  getPublicTeams,
-  getOwnTeams,
-  getSharedTeams,
-  getTeam,
-  putTeam,
-  removeTeam,
-];
+export const teamRoutes: readonly Route[] = [postTeam, ...lists, getTeam, putTeam, removeTeam];

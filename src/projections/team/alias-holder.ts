@@ -10,6 +10,12 @@ import type { Slice } from "../user/user.ts";
 export type Belonging = Readonly<{ which: "public" }> | BelongingToUser;
 export type BelongingToUser = Readonly<{ which: "mine" | "shared"; userId: string }>;
 
+export type ListHolders<Row> = (
+  db: Knex,
+  belonging: Belonging,
+  page: Readonly<{ limit: number; offset: number }>,
+) => Promise<Slice<Row>>;
+
 type Holders = Readonly<{
   table: "team" | "company";
   publicTotal: KeptTotal;
@@ -20,12 +26,8 @@ type Holders = Readonly<{
 }>;
 
 /** Makes the query for a page of teams or companies, the oldest first. */
-export function listOf<Row>({ table, publicTotal, query, narrow }: Holders) {
-  return async (
-    db: Knex,
-    belonging: Belonging,
-    { limit, offset }: Readonly<{ limit: number; offset: number }>,
-  ): Promise<Slice<Row>> => {
+export function listOf<Row>({ table, publicTotal, query, narrow }: Holders): ListHolders<Row> {
+  return async (db, belonging, { limit, offset }) => {
     const narrowed = (all: Knex.QueryBuilder): void => {
       if (belonging.which === "public") all.where(`${table}.is_private`, false);
       else narrow(db, all, belonging);

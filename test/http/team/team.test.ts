@@ -82,8 +82,12 @@ describe("teams", () => {
     expect(await aliases("/team/my", anna)).to.deep.equal(["Tools", "hidden", "acme-team"]);
     expect(await aliases("/team/my", bob)).to.deep.equal([]);
     expect(await aliases("/team/shared", bob)).to.deep.equal([]);
-    const { body } = await app.get("/team?size=1", as(bob));
-    expect(body["page"]).to.deep.equal({ size: 1, totalElements: 2, totalPages: 2, number: 0 });
+    const page = async (path: string) => (await app.get(path, as(bob))).body["page"];
+    const one = { size: 1, number: 0 };
+    expect(await page("/team?size=1")).to.deep.equal({ ...one, totalElements: 2, totalPages: 2 });
+    const none = { ...one, totalElements: 0, totalPages: 0 };
+    expect(await page("/team/my?size=1")).to.deep.equal(none);
+    expect(await page("/team/shared?size=1")).to.deep.equal(none);
   });
 
   it("are closed to strangers when private, and open to members", async () => {
