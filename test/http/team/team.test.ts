@@ -112,6 +112,8 @@ describe("teams", () => {
     expect((await app.get("/team/old", as(anna))).status).to.equal(404);
     expect((await create({ alias: "old" })).status).to.equal(200);
     expect((await app.put("/team/old", as(anna, { alias: "new" }))).status).to.equal(422);
+    const reserved = await app.put("/team/old", as(anna, { alias: "shared" }));
+    expect(reserved.body["code"]).to.equal("alias.reserved");
   });
 
   it("are deleted when nothing belongs to them any more", async () => {
