@@ -92,3 +92,24 @@ export const nothing = (text: string): Html => html`<p class="hint">${text}</p>`
 /** An empty list: what it would hold, and how the first comes about. */
 export const empty = (text: string, next: Piece): Html =>
   html`<div class="empty"><p>${text}</p><p class="hint">${next}</p></div>`;
+
+type NoneListed = Readonly<{
+  /** The fields that are set narrow the list. */
+  filter: Readonly<Record<string, unknown>>;
+  /** Of the whole list. */
+  address: string;
+  /** How the first comes about. */
+  next: Piece;
+}>;
+
+/** What a page says where its list has no rows. */
+export const noneListed = (
+  [one, many]: readonly [one: string, many: string],
+  { filter, address, next }: NoneListed,
+): Html =>
+  empty(
+    `No ${many}.`,
+    Object.values(filter).some((value) => value !== undefined)
+      ? html`No ${one} matches the filter. <a href="${address}">Show all</a>`
+      : next,
+  );

@@ -12,7 +12,15 @@ import { type Names, query as queryOf } from "../common/address.ts";
 import { act, button, simpleAct, textForm } from "../common/form.ts";
 import { inProject } from "../common/frame.ts";
 import { PageNumber, pager, pageSize } from "../common/pager.ts";
-import { brief, empty, labelPiece, people, person, statusPiece, when } from "../common/piece.ts";
+import {
+  brief,
+  labelPiece,
+  noneListed,
+  people,
+  person,
+  statusPiece,
+  when,
+} from "../common/piece.ts";
 import { baseOf, markdownPiece, pastNotice, type Standing } from "../common/text.ts";
 import { at, IssueParams, issuePath, issuesPath, names } from "./address.ts";
 
@@ -48,7 +56,6 @@ const showIssues = page({
     const input = { params, query: filter, page: { number, size: pageSize } };
     const { items, totalElements: total } = await visit.ask.list("listIssues", IssueView, input);
     const address = base + issuesPath(of);
-    const isFiltered = Object.values(filter).some((value) => value !== undefined);
     const rows = items.map((issue) =>
       row(
         html`<a href="${base}${issuePath(of, issue.localId)}">#${issue.localId} ${brief(issue.title)}</a>
@@ -64,7 +71,7 @@ const showIssues = page({
       lead: lead("issues"),
       body: () => html`<section>${visit.session && html`<p class="actions"><a class="button" href="${base}/page${issuesPath(of)}/new">New issue</a></p>`}
 ${filterForm(address, IssueStatus.options, filter)}
-${rows.length === 0 ? empty("No issues.", isFiltered ? html`No issue matches the filter. <a href="${address}">Show all</a>` : "Create one for a task or a defect.") : tableOf("Issues", ["Issue", "Status", "Assigned", "Changed"], rows)}
+${rows.length === 0 ? noneListed(["issue", "issues"], { filter, address, next: "Create one for a task or a defect." }) : tableOf("Issues", ["Issue", "Status", "Assigned", "Changed"], rows)}
 ${pager({ address: address + queryOf(filter), number, total })}</section>`,
     };
   },

@@ -7,7 +7,7 @@ import { row, tableOf } from "../../page/table.ts";
 import { projectPath, query as queryOf } from "../common/address.ts";
 import { inProject } from "../common/frame.ts";
 import { PageNumber, pager, pageSize } from "../common/pager.ts";
-import { brief, empty, labelPiece, person, seen, statusPiece, when } from "../common/piece.ts";
+import { brief, labelPiece, noneListed, person, seen, statusPiece, when } from "../common/piece.ts";
 import { baseOf } from "../common/text.ts";
 import { filterForm, Optional } from "../issue/issue-page.ts";
 import { at, names, requestPath } from "./address.ts";
@@ -34,7 +34,6 @@ const showRequests = page({
     const input = { params, query: filter, page: { number, size: pageSize } };
     const listed = await visit.ask.list("listMergeRequests", MergeRequestView, input);
     const address = `${base}${projectPath(of)}/merge-request/list`;
-    const isFiltered = Object.values(filter).some((value) => value !== undefined);
     const rows = listed.items.map((request) =>
       row(
         html`<a href="${base}${requestPath(of, request.localId)}">!${request.localId} ${brief(request.title)}</a>
@@ -52,7 +51,7 @@ const showRequests = page({
       lead: lead("merge-requests"),
       body: () => html`<section>${visit.session && html`<p class="actions"><a class="button" href="${base}/page${projectPath(of)}/merge-request/new">New merge request</a></p>`}
 ${filterForm(address, statuses, filter)}
-${rows.length === 0 ? empty("No merge requests.", isFiltered ? html`No merge request matches the filter. <a href="${address}">Show all</a>` : "Push a branch, then ask here for it to be merged.") : tableOf("Merge requests", head, rows)}
+${rows.length === 0 ? noneListed(["merge request", "merge requests"], { filter, address, next: "Push a branch, then ask here for it to be merged." }) : tableOf("Merge requests", head, rows)}
 ${pager({ address: address + queryOf(filter), number, total: listed.totalElements })}</section>`,
     };
   },

@@ -1,4 +1,5 @@
 import { z } from "zod";
+
 import { Uuid } from "../../../events/core/ids.ts";
 import { ApprovalView } from "../../merge-request/approve.ts";
 import { MergeRequestView } from "../../merge-request/schema.ts";
@@ -12,8 +13,7 @@ import { PageNumber } from "../common/pager.ts";
 import { brief, labelPiece, people, person, seen, statusPiece, when } from "../common/piece.ts";
 import { baseOf, markdownPiece, pastNotice } from "../common/text.ts";
 import { Optional } from "../issue/issue-page.ts";
-import type { Request } from "./action.ts";
-import { actionsPiece } from "./action.ts";
+import { actionsPiece, type Request } from "./action.ts";
 import { at, LocalParams, requestPath } from "./address.ts";
 import { discussionsPiece, oneDiscussionPiece } from "./discussion.ts";
 import { requestRights } from "./rights.ts";

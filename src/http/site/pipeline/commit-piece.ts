@@ -4,7 +4,6 @@ import { type Html, html } from "../../page/html.ts";
 import type { Visit } from "../../page/route.ts";
 import { row, tableOf } from "../../page/table.ts";
 import { CommitStatusView } from "../../pipeline/commit-status.ts";
-import { presentPipeline } from "../../pipeline/view.ts";
 import type { Names } from "../common/address.ts";
 import { mayPress } from "../common/form.ts";
 import { seen, statusPiece, when } from "../common/piece.ts";
@@ -29,17 +28,15 @@ export async function commitChecks(
   const page = { number: 0, size: shownMax };
   const params = { ...names, hash };
   const statuses = await visit.ask.list("listCommitStatuses", CommitStatusView, { params, page });
-  const pipelineRows = pipelines.rows
-    .map(presentPipeline)
-    .map((one) =>
-      row(
-        html`<a href="${base}${pipelinePath(names, one.localId)}">Pipeline #${one.localId}</a>`,
-        statusPiece(one.status),
-        seen(one.ref),
-        one.failureReason === null ? "" : seen(one.failureReason),
-        when(new Date(one.createdAt).toISOString()),
-      ),
-    );
+  const pipelineRows = pipelines.rows.map((one) =>
+    row(
+      html`<a href="${base}${pipelinePath(names, String(one.local_id))}">Pipeline #${one.local_id}</a>`,
+      statusPiece(one.status),
+      seen(one.ref),
+      one.failure_reason === null ? "" : seen(one.failure_reason),
+      when(one.created_at.toISOString()),
+    ),
+  );
   const statusRows = statuses.items.map((one) =>
     row(
       one.targetUrl === null

@@ -11,7 +11,7 @@ import { commitPath, type Names, projectPath, query as queryOf } from "../common
 import { button, mayPress, simpleAct } from "../common/form.ts";
 import { inProject } from "../common/frame.ts";
 import { PageNumber, pager, pageSize } from "../common/pager.ts";
-import { empty, nothing, seen, shortHash, statusPiece, when } from "../common/piece.ts";
+import { noneListed, nothing, seen, shortHash, statusPiece, when } from "../common/piece.ts";
 import { baseOf } from "../common/text.ts";
 import { filterForm, Optional } from "../issue/issue-page.ts";
 import { jobPath, names, pipelinePath } from "./address.ts";
@@ -60,17 +60,14 @@ const showEnvironments = page({
         mayStop && stopButton(base, of, one, visit),
       ),
     );
-    const isFiltered = Object.values(filter).some((each) => each !== undefined);
-    const next = isFiltered
-      ? html`No environment matches the filter. <a href="${address}">Show all</a>`
-      : html`An environment appears when a job with <code>environment</code> deploys to it.`;
+    const next = html`An environment appears when a job with <code>environment</code> deploys to it.`;
     const head = ["Environment", "State", "Last deployment", "Address", ""];
     return {
       title: "Environments",
       wide: true,
       lead: lead("environments"),
       body: () => html`<section>${filterForm(address, EnvironmentState.options, { status: filter.state, q: filter.q })}
-${rows.length === 0 ? empty("No environments.", next) : tableOf("Environments", head, rows)}
+${rows.length === 0 ? noneListed(["environment", "environments"], { filter, address, next }) : tableOf("Environments", head, rows)}
 ${pager({ address: address + queryOf(filter), number, total: listed.totalElements })}</section>`,
     };
   },

@@ -12,7 +12,16 @@ import { commitPath, type Names, projectPath, query as queryOf } from "../common
 import { button, mayPress, simpleAct } from "../common/form.ts";
 import { inProject } from "../common/frame.ts";
 import { PageNumber, pager, pageSize } from "../common/pager.ts";
-import { empty, nothing, seen, shortHash, size, statusPiece, when } from "../common/piece.ts";
+import {
+  empty,
+  noneListed,
+  nothing,
+  seen,
+  shortHash,
+  size,
+  statusPiece,
+  when,
+} from "../common/piece.ts";
 import { livePath } from "../common/script.ts";
 import { baseOf } from "../common/text.ts";
 import { Optional } from "../issue/issue-page.ts";
@@ -63,10 +72,7 @@ const showPipelines = page({
         when(one.createdAt),
       ),
     );
-    const isFiltered = Object.values(filter).some((each) => each !== undefined);
-    const next = isFiltered
-      ? html`No pipeline matches the filter. <a href="${address}">Show all</a>`
-      : html`They begin with a push once the project has a file <code>.forge-ci.yaml</code>.`;
+    const next = html`They begin with a push once the project has a file <code>.forge-ci.yaml</code>.`;
     const mayStart = await mayPress(visit, "startPipeline", params);
     const head = ["Pipeline", "Status", "Branch or tag", "Commit", "Started by", "Created"];
     return {
@@ -75,7 +81,7 @@ const showPipelines = page({
       lead: lead("pipelines"),
       body: () => html`<section>${filterForm(address, filter)}
 <p class="actions"><a href="${base}${projectPath(of)}/environment">Environments</a></p>
-${rows.length === 0 ? empty("No pipelines.", next) : tableOf("Pipelines", head, rows)}
+${rows.length === 0 ? noneListed(["pipeline", "pipelines"], { filter, address, next }) : tableOf("Pipelines", head, rows)}
 ${pager({ address: address + queryOf(filter), number, total: listed.totalElements })}</section>
 ${mayStart && html`<section aria-labelledby="start"><h2 id="start">Start a pipeline</h2>${startForm(startAddress(base, of), visit)}</section>`}`,
     };

@@ -5,7 +5,6 @@ import type { Deps } from "../../core/deps.ts";
 import { type Html, html } from "../../page/html.ts";
 import type { Visit } from "../../page/route.ts";
 import { row, tableOf } from "../../page/table.ts";
-import { presentPipeline } from "../../pipeline/view.ts";
 import type { Names } from "../common/address.ts";
 import { seen, statusPiece, when } from "../common/piece.ts";
 import { baseOf } from "../common/text.ts";
@@ -24,8 +23,8 @@ export async function startedPiece(
   const shown = await readable(found, visit, deps);
   if (shown.length === 0) return undefined;
   const rows = shown.map((one) => {
-    const { status, ref, createdAt } = presentPipeline(one.pipeline);
-    const created = when(new Date(createdAt).toISOString());
+    const { status, ref, created_at } = one.pipeline;
+    const created = when(created_at.toISOString());
     return row(linkTo(one, baseOf(deps)), statusPiece(status), seen(ref), created);
   });
   const head = ["Pipeline", "Status", "Branch or tag", "Created"];
