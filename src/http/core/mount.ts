@@ -1,12 +1,12 @@
 import Router from "@koa/router";
 import type { Context, Middleware } from "koa";
+
 import { invariant } from "../../platform/invariant.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { readParams } from "./input.ts";
 import type { Route, RoutePath } from "./route.ts";
 import { routeCache } from "./route-cache.ts";
-import type { Machinery } from "./serve.ts";
-import { serve } from "./serve.ts";
+import { type Machinery, serve } from "./serve.ts";
 
 /**
  * One middleware that answers every declared route, 405 with Allow for a known path and another

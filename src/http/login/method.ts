@@ -1,8 +1,7 @@
 import type { LoginPage, Settings } from "../../events/instance/settings.ts";
 import { unreachable } from "../../platform/invariant.ts";
 import type { Deps } from "../core/deps.ts";
-import type { LoginLink, LoginMethod } from "./connection-link.ts";
-import { connectionLinks } from "./connection-link.ts";
+import { connectionLinks, type LoginLink, type LoginMethod } from "./connection-link.ts";
 
 /** Every method there is, in the order the login page shows them. */
 export const loginMethods: readonly LoginMethod[] = (["LDAP", "SAML", "OIDC"] as const).map(

@@ -109,9 +109,7 @@ const getTeam = route({
 });
 
 const TeamChange = z
-  .object({
-    ...changeFields,
-  })
+  .object(changeFields)
   .meta({ id: "TeamChange", description: "What is not given stays as it is." });
 
 const putTeam = route({

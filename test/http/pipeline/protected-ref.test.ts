@@ -4,8 +4,7 @@ import type { WorkerDeps } from "../../../src/workers/core/deps.ts";
 import { scheduleWorker } from "../../../src/workers/pipeline/schedule.ts";
 import { triggerJobWorker } from "../../../src/workers/pipeline/trigger-job.ts";
 import { pipelinesOf } from "../../support/agent/pipeline-app.ts";
-import type { Answer } from "../../support/app/app.ts";
-import { startTestApp } from "../../support/app/app.ts";
+import { type Answer, startTestApp } from "../../support/app/app.ts";
 
 const app = await startTestApp();
 const anna = await app.givenUser("anna");

@@ -1,8 +1,7 @@
 import { createHmac } from "node:crypto";
 import { expect } from "chai";
 
-import type { TestApp } from "../../support/app/app.ts";
-import { startTestApp } from "../../support/app/app.ts";
+import { startTestApp, type TestApp } from "../../support/app/app.ts";
 import { eventually } from "../../support/app/eventually.ts";
 import { type Received, type Receiver, startReceiver } from "../../support/client/receiver.ts";
 import { commit, git, temporaryDirectory, workingCopy } from "../../support/git/git.ts";
