@@ -19,6 +19,6 @@ export type SecondFactor = Readonly<{
    * @throws Refusal 403 `auth.otp_wrong`, `auth.locked`
    */
   prove: (attempt: CodeAttempt) => Promise<void>;
-  /** The same for a user whose set-up is not finished, or whatever the settings say. */
+  /** Checks a code against this row, also while the set-up is not finished, and independent of the settings. */
   check: (attempt: CodeAttempt, row: TwoFactorRow) => Promise<void>;
 }>;

@@ -27,8 +27,8 @@ type Form = Readonly<{
 export type MaskedForms = readonly Form[];
 
 /**
- * Every form of secret values that is looked for: their text, and what base64 makes of it, in either
- * alphabet, whatever stands in front of it. Values under 8 bytes or over 16 KiB are left out.
+ * Returns the forms of secret values to mask: their text, and its base64 in both alphabets of RFC 4648 and at each of
+ * the three offsets that text before it can give it. Values under 8 bytes or over 16 KiB are left out.
  */
 export function maskedForms(values: readonly string[]): MaskedForms {
   const forms = [...new Set(values)].flatMap((value) => formsOf(Buffer.from(value)));
