@@ -66,7 +66,9 @@ describe("advancing a pipeline", () => {
     expect(await typesAfter(before)).to.deep.equal(["JobQueued"]);
     for await (const event of store.readStream(jobStream(two.id)))
       expect(event.revision).to.equal(0n);
-    expect(statements.filter((sql) => sql.includes("order by"))).to.deep.equal([]);
+    // The app sends others meanwhile.
+    const lists = statements.filter((sql) => /from "pipeline_job" .*order by/s.test(sql));
+    expect(lists).to.deep.equal([]);
   });
 
   describe("by what reacts to the ends of jobs", () => {
