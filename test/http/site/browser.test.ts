@@ -127,14 +127,22 @@ describe("pages in a browser", () => {
     await page.close();
   }).timeout(300_000);
 
-  it("follows a log that grows, until the job ends", async () => {
+  it("follows a log that grows and the times of a pipeline's jobs, until the job ends", async () => {
     const page = await context.newPage();
     const { at, append, succeed } = site.running;
     await page.goto(app.url + at);
     await append("\u001b[31mred <b>line</b>\u001b[0m\n");
     const line = page.locator(".log .f1", { hasText: "red <b>line</b>" });
     await line.waitFor({ timeout: 120_000 });
+    const whole = await context.newPage();
+    const link = page.locator('section[aria-label=About] a[href*="/cicd/pipeline/"]');
+    await whole.goto(`${app.url}${await link.getAttribute("href")}`);
+    const job = whole.locator("tr", { has: whole.locator(`a[href="${at}"]`) });
+    const ended = job.locator('[data-cell$=" ended"]');
+    expect(await ended.textContent()).to.equal("");
     await succeed();
+    await ended.locator("time").waitFor({ timeout: 120_000 });
+    await whole.close();
     await page.locator(".status.s-success").waitFor({ timeout: 120_000 });
     const about = page.locator("section[aria-label=About]");
     await about.locator("text=Run again").waitFor({ timeout: 120_000 });

@@ -331,6 +331,7 @@ later: {stage: test, script: make lint, when: manual}
     expect(await ci.run()).to.equal("unit");
     const events = await answer.text();
     expect(events).to.contain('"SUCCESS"').and.contain("event: end");
+    expect(events).to.match(/event: cells\n.*\n.* started":"<time [^>]*>[^>]*<\/time>"/);
   });
 
   it("start, cancel and run again", async () => {

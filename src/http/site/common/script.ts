@@ -37,6 +37,12 @@ for (const whole of document.querySelectorAll("[data-live-status]")) {
       }
     }
   };
+  source.addEventListener("cells", ({ data }) => {
+    for (const [id, markup] of Object.entries(JSON.parse(data))) {
+      const cell = document.querySelector('[data-cell="' + CSS.escape(id) + '"]');
+      if (cell) cell.innerHTML = markup;
+    }
+  });
   source.addEventListener("end", () => source.close());
 }
 `;

@@ -10,11 +10,14 @@ import {
   findPipeline,
   findPipelineById,
 } from "../../../projections/pipeline/query.ts";
+import type { JobRow } from "../../../projections/pipeline/table.ts";
 import { followedLog, pause } from "../../agent/log.ts";
 import type { Deps } from "../../core/deps.ts";
 import { eventStream } from "../../core/event-stream.ts";
 import type { RequestFor } from "../../core/request.ts";
+import { type Html, html } from "../../page/html.ts";
 import { type PageRoute, page } from "../../page/route.ts";
+import { when } from "../common/piece.ts";
 import { linePiece } from "./log.ts";
 
 const LocalParams = z.object({
@@ -132,14 +135,36 @@ const followPipeline = page({
   },
 });
 
-/** Statuses by the id of the pipeline or the job: all first, then those that changed. */
+type Known = ReadonlyMap<string, string>;
+
+/** Names a cell of the table of jobs, whose content an event brings. */
+export const cellId = (jobId: string, what: "started" | "ended"): string => `${jobId} ${what}`;
+
+/** The time in a cell of the table of jobs, or nothing. */
+export const cellTime = (instant: string | null): Html =>
+  instant === null ? html`` : when(instant);
+
+const cellsOf = ({ id, started_at, finished_at }: JobRow): readonly [string, string][] => [
+  [cellId(id, "started"), cellTime(started_at?.toISOString() ?? null).markup],
+  [cellId(id, "ended"), cellTime(finished_at?.toISOString() ?? null).markup],
+];
+
+/** Those that are not as known. */
+const changedOf = (now: Known, known: Known): Known =>
+  new Map([...now].filter(([id, value]) => known.get(id) !== value));
+
+/**
+ * Statuses by the id of the pipeline or the job: all first, then those that changed. The same, as events named `cells`,
+ * of the markup of times by cellId.
+ */
 async function* statusEvents(
   deps: Deps,
   request: Request,
   id: string | undefined,
 ): AsyncGenerator<string> {
   const { signal } = request;
-  let known: Readonly<Record<string, string>> = {};
+  let known: Known = new Map();
+  let knownCells: Known = new Map();
   let sentAt = Date.now();
   yield ": statuses\n\n";
   while (!signal.aborted && id !== undefined) {
@@ -147,13 +172,17 @@ async function* statusEvents(
     const pipeline = await findPipelineById(deps.db, id);
     if (pipeline === undefined) break;
     const jobs = await allJobs(deps.db, id);
-    const now = Object.fromEntries([pipeline, ...jobs].map((each) => [each.id, each.status]));
-    const changed = Object.entries(now).filter(([each, status]) => known[each] !== status);
-    if (changed.length > 0) {
+    const now: Known = new Map([pipeline, ...jobs].map((each) => [each.id, each.status]));
+    const changed = changedOf(now, known);
+    if (changed.size > 0) {
       yield event("0", Object.fromEntries(changed));
       sentAt = Date.now();
     }
     known = now;
+    const nowInCells: Known = new Map(jobs.flatMap(cellsOf));
+    const cells = changedOf(nowInCells, knownCells);
+    if (cells.size > 0) yield `event: cells\n${event("0", Object.fromEntries(cells))}`;
+    knownCells = nowInCells;
     if (isFinished(pipeline.status)) break;
     if (Date.now() - sentAt > quietMs) {
       yield ": quiet\n\n";

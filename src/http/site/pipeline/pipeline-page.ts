@@ -27,6 +27,7 @@ import { baseOf } from "../common/text.ts";
 import { Optional } from "../issue/issue-page.ts";
 import { at, jobPath, LocalParams, names, pipelinePath } from "./address.ts";
 import { pipelineGraph } from "./graph.ts";
+import { cellId, cellTime } from "./live.ts";
 import { parentLink, startedPiece } from "./related-piece.ts";
 import { startAddress, startByPage, startForm } from "./start-form.ts";
 
@@ -187,8 +188,8 @@ function jobTable(base: string, of: Names, jobs: readonly Job[]): Html {
       html`<a href="${base}${jobPath(of, job.localId)}">${seen(job.name)}</a>`,
       seen(job.stageName),
       liveStatus(job.id, job.status),
-      job.startedAt === null ? "" : when(job.startedAt),
-      job.finishedAt === null ? "" : when(job.finishedAt),
+      html`<span data-cell="${cellId(job.id, "started")}">${cellTime(job.startedAt)}</span>`,
+      html`<span data-cell="${cellId(job.id, "ended")}">${cellTime(job.finishedAt)}</span>`,
     ),
   );
   return tableOf("Jobs", ["Job", "Stage", "Status", "Started", "Ended"], rows);
