@@ -7,8 +7,10 @@ import {
   givenWorld,
   parametersOf,
   pathOf,
+  queryKeys,
   rightful,
   sampleBody,
+  sampleQuery,
   type Values,
   type World,
 } from "../../support/app/world.ts";
@@ -95,6 +97,13 @@ async function noFaults(route: Route, calls: readonly Readonly<{ at: string; bod
   }
 }
 
+/** The query of an example with one key replaced or added. */
+function queryWith(route: Route, key: string, text: string): string {
+  const query = new URLSearchParams(sampleQuery(route));
+  query.set(key, text);
+  return query.toString();
+}
+
 /** What would change who is calling, or take the ground from under the other cases. */
 const spared = /^(?:post \/admin\/settings\/|put \/(?:user|admin\/user\/\{userAlias\})\/change-)/;
 
@@ -133,28 +142,18 @@ for (const route of routes) {
       });
     }
 
-    if (route.method === "get") {
+    const keys = queryKeys(route);
+    if (route.method === "get" || keys.length > 0) {
       it("never fails by a query", async () => {
-        const keys = [
-          "page",
-          "size",
-          "q",
-          "branch",
-          "branchName",
-          "path",
-          "depth",
-          "base",
-          "compare",
-        ];
         const at = pathOf(route, values());
         const odd = textOddities.filter((text) => text.length < 1_000);
-        const queries = keys.flatMap((key) =>
-          some(odd).map((text) => `${at}?${new URLSearchParams({ [key]: text }).toString()}`),
+        const queries = [...keys, "undeclared"].flatMap((key) =>
+          some(odd).map((text) => `?${queryWith(route, key, text)}`),
         );
         const raw = ["?q=%", "?q=%ff%fe", "?q[]=a&q[b]=c", "?&&&==", "?q=a&q=b", "?__proto__[x]=1"];
         await noFaults(
           route,
-          [...queries, ...raw.map((query) => at + query)].map((each) => ({ at: each })),
+          [...queries, ...raw].map((query) => ({ at: at + query, body: sampleBody(route) })),
         );
       });
     }

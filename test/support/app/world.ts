@@ -1,8 +1,10 @@
 import { randomUUID } from "node:crypto";
 
 import { needsAdministrator } from "../../../src/http/access/access.ts";
+import { AsOfQuery } from "../../../src/http/core/as-of.ts";
 import { exampleOf } from "../../../src/http/core/example.ts";
 import { isSchema, schemaWriter } from "../../../src/http/core/json-schema.ts";
+import { pageQuery } from "../../../src/http/core/paging.ts";
 import type { Route } from "../../../src/http/core/route.ts";
 import type { TestApp, TestUser } from "./app.ts";
 
@@ -114,6 +116,19 @@ export const sampleQuery: (route: Route) => string = oncePerRoute((route) => {
     needed.map((name): [string, string] => [name, String(example[name])]),
   );
   return query.size === 0 ? "" : `?${query}`;
+});
+
+/** What may stand in a route's query. */
+export const queryKeys: (route: Route) => readonly string[] = oncePerRoute((route) => {
+  const schemas = [
+    route.query,
+    ...(route.list === undefined ? [] : [pageQuery(route.pageSize)]),
+    ...(route.asOf === undefined ? [] : [AsOfQuery]),
+  ];
+  return schemas.flatMap((schema) => {
+    const { properties } = schema ? schemaWriter().write(schema, "input") : {};
+    return Object.keys(isSchema(properties) ? properties : {});
+  });
 });
 
 /** Who may call the route, as far as roles go. */
