@@ -178,4 +178,20 @@ describe("the audit of other places", () => {
       });
     }
   });
+
+  it("names who deleted a team and a company", async () => {
+    const { token, id: userId } = anna;
+    for (const [kind, type] of [
+      ["team", "TeamDeleted"],
+      ["company", "CompanyDeleted"],
+    ] as const) {
+      const body = { title: kind, alias: `gone-${kind}`, isPrivate: true };
+      expect((await app.post(`/${kind}`, { token, body })).status).to.equal(200);
+      expect((await app.delete(`/${kind}/gone-${kind}`, { token })).status).to.be.within(200, 204);
+      const answer = await app.get(`/admin/audit?type=${type}`, { token: root.token });
+      const [entry, ...others] = entries(answer);
+      expect(entry?.actor).to.deep.include({ userId, alias: "anna" });
+      expect(others).to.deep.equal([]);
+    }
+  });
 });
