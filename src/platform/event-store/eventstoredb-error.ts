@@ -60,6 +60,17 @@ function isOutage(error: Error): boolean {
   return outageMessage.test(error.message);
 }
 
+/**
+ * The call was never sent: the client closed the channel between the choice of it and the start of the call. The next
+ * call uses the channel that replaces it. An append may have been sent all the same, because the client fails all of
+ * them with the error of one.
+ */
+export function isNotStarted(error: unknown): boolean {
+  return error instanceof Error && notStartedMessage.test(error.message);
+}
+
+const notStartedMessage = /Channel closed before call started|Channel has been shut down/;
+
 /** The client found no node, and keeps that as the connection of its later calls. */
 export function isDiscoveryFailure(error: unknown): boolean {
   return error instanceof Error && error.message.startsWith("Failed to discover");

@@ -21,7 +21,7 @@ import {
   type ExpectedRevision,
   StoreUnavailable,
 } from "./event-store.ts";
-import { isDiscoveryFailure, storeError } from "./eventstoredb-error.ts";
+import { isDiscoveryFailure, isNotStarted, storeError } from "./eventstoredb-error.ts";
 import { isSystemEvent, recordedOf } from "./eventstoredb-record.ts";
 import { subscribeAll } from "./eventstoredb-subscription.ts";
 import { flat } from "./flat.ts";
@@ -35,6 +35,9 @@ import { mustBeStorable } from "./storable.ts";
  * when the connection breaks then, it rejects promises nobody can catch, which ends the process.
  */
 const appendsAtOnceMax = 15;
+
+/** Of a call that never starts. Each further attempt means that another call has failed on the same connection. */
+const startsMax = 5;
 
 /** The server answers an append within 10 s; this is for the case that it does not. */
 const appendTimeoutMs = 15_000;
@@ -66,31 +69,45 @@ export function openEventStore(url: string, { pages = true }: EventStoreOptions 
     client = clientOf(url);
     void failed.dispose().catch(() => undefined);
   };
-  const using = async <Result>(run: (client: EventStoreDBClient) => Promise<Result>) => {
-    const used = client;
-    try {
-      await mustBeSupported(used);
-      return await run(used);
-    } catch (error) {
-      renewAfter(used, error);
-      throw error;
+  const mayStartAgain = (error: unknown, attempt: number): boolean =>
+    attempt < startsMax && isNotStarted(causeOf(error));
+  const using = async <Result>(
+    run: (client: EventStoreDBClient) => Promise<Result>,
+    isRepeatable = true,
+  ) => {
+    for (let attempt = 1; ; attempt += 1) {
+      const used = client;
+      try {
+        await mustBeSupported(used);
+        return await run(used);
+      } catch (error) {
+        renewAfter(used, error);
+        if (!isRepeatable || !mayStartAgain(error, attempt)) throw error;
+      }
     }
   };
   async function* giving(
     read: (client: EventStoreDBClient, inPages: boolean) => AsyncIterable<readonly Recorded[]>,
   ) {
-    const used = client;
-    try {
-      await mustBeSupported(used);
-      yield* read(used, pages && (await givesPages(used)));
-    } catch (error) {
-      renewAfter(used, error);
-      throw error;
+    for (let attempt = 1; ; attempt += 1) {
+      const used = client;
+      try {
+        await mustBeSupported(used);
+        yield* read(used, pages && (await givesPages(used)));
+        return;
+      } catch (error) {
+        renewAfter(used, error);
+        // A call that never started has given no event.
+        if (!mayStartAgain(error, attempt)) throw error;
+      }
     }
   }
   return {
     append: (stream, expected, events) =>
-      appends.run(() => using((used) => append(used, stream, expected, events))),
+      appends.run(() =>
+        // Repeated with the same revision and the ids of its events, an append writes nothing twice.
+        using((used) => append(used, stream, expected, events), expected !== "any"),
+      ),
     readStream: (stream, fromRevision = 0n, countMax = undefined) =>
       flat(giving((...used) => readStream(...used, { stream, from: fromRevision, countMax }))),
     readStreamBackwards: (stream, countMax) =>

@@ -24,6 +24,9 @@ type Appends = ServerDuplexStream<
 >;
 export type Appending = (call: Appends) => void;
 
+/** Longer than a test. */
+const drainMs = 600_000;
+
 const isPages = (service: string): boolean =>
   pageMethod.path.toLowerCase().startsWith(`/${service}/`);
 
@@ -34,6 +37,9 @@ export async function startShim(version?: string): Promise<
     reads: Call[];
     read: (how: Reading) => void;
     append: (how: Appending) => void;
+    port: number;
+    /** Lets the calls of each connection end and takes no more of them there, as before a restart. */
+    drain: () => void;
   }>
 > {
   const reads: Call[] = [];
@@ -69,6 +75,8 @@ export async function startShim(version?: string): Promise<
   const url = `esdb://127.0.0.1:${port}?tls=false`;
   return {
     url,
+    port,
+    drain: () => server.drain(`127.0.0.1:${port}`, drainMs),
     reads,
     read(how) {
       answer = how;
