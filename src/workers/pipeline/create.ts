@@ -30,6 +30,7 @@ import { factsOf, readPipelineFile } from "./facts.ts";
 import { mergeRequestVariables } from "./merge-request-variable.ts";
 import { parentVariables } from "./parent-variable.ts";
 import { predefinedVariables } from "./predefined.ts";
+import type { Turn } from "./push-order.ts";
 import { settingVariables } from "./setting-variable.ts";
 import { userVariables } from "./user-variable.ts";
 
@@ -56,6 +57,8 @@ export type NewPipeline = Readonly<{
   metadata: EventMetadata;
   /** In the place of the project's file. */
   file?: GivenFile;
+  /** Before which it gets no number. */
+  turn?: Turn;
 }>;
 
 type GivenFile = Readonly<{ name: string; text: string }> & Pick<PipelineFacts, "readArtifact">;
@@ -82,8 +85,9 @@ const planBytesMax = 384 * 1024;
  */
 export async function createPipeline(
   deps: CreateDeps,
-  { project, origin, variables, metadata, file: given }: NewPipeline,
+  { file: given, ...wanted }: NewPipeline,
 ): Promise<CreatedPipeline | NoPipeline> {
+  const { project, origin, variables } = wanted;
   const repository = await deps.git.find(project.id);
   if (repository === undefined) return { none: "no_file" };
   const file = given ?? (await projectFile(repository, origin.commitId));
@@ -105,7 +109,7 @@ export async function createPipeline(
   const outer = await settingsOf(deps, project, isProtected);
   if (outer === undefined) {
     const failed = { compiled: undefined, failureReason: unreadableReason };
-    return record(deps, { project, origin, variables, metadata, ...failed });
+    return record(deps, { ...wanted, ...failed });
   }
   const predefined = predefinedVariables(sources);
   const values = new Map([
@@ -129,9 +133,9 @@ export async function createPipeline(
     if (given === undefined) return made;
     // The job that starts it fails; a pipeline without jobs shows the reason as well.
     const failed = { compiled: undefined, failureReason: noPipelineReason[made.none] };
-    return record(deps, { project, origin, variables, metadata, ...failed });
+    return record(deps, { ...wanted, ...failed });
   }
-  return record(deps, { project, origin, variables, metadata, ...made });
+  return record(deps, { ...wanted, ...made });
 }
 
 /** Undefined when one of them cannot be opened. */
@@ -224,7 +228,7 @@ type ToRecord = Omit<NewPipeline, "file"> & MadeOfFile;
 
 async function record(
   deps: CreateDeps,
-  { project, origin, variables, metadata, compiled, failureReason }: ToRecord,
+  { project, origin, variables, metadata, turn, compiled, failureReason }: ToRecord,
 ): Promise<CreatedPipeline> {
   const pipelineId = pipelineIdOf(metadata);
   const at = deps.now().toISOString();
@@ -265,6 +269,7 @@ async function record(
     jobIds: planned.map(({ jobId }) => jobId),
     createdPosition: created.position ?? 0n,
     metadata,
+    turn,
   });
   return { pipelineId, jobs: planned.length, ...numbered };
 }
@@ -291,12 +296,13 @@ export type ToNumber = Readonly<{
   /** Of the event that created the pipeline. */
   createdPosition: bigint;
   metadata: EventMetadata;
+  turn?: Turn | undefined;
 }>;
 
 /** Gives a pipeline and its jobs the numbers they are known by; see docs/adr/0060-local-ids.md. */
 export async function numberPipeline(
   { store, now }: Pick<CreateDeps, "store" | "now">,
-  { pipelineId, projectId, jobIds, createdPosition, metadata }: ToNumber,
+  { pipelineId, projectId, jobIds, createdPosition, metadata, turn }: ToNumber,
 ): Promise<Readonly<{ localId: number; position: bigint }>> {
   const assign = (kind: "PIPELINE" | "JOB", subjectId: string, within = projectId) =>
     assignLocalId(
@@ -309,7 +315,11 @@ export async function numberPipeline(
     ...jobIds.map((jobId) => assign("JOB", jobId)),
   ]);
   // Last: a pipeline is listed once it has its number, and only one without is found when this is cut off.
-  const own = await assign("PIPELINE", pipelineId);
+  await turn?.come();
+  const assigning = assign("PIPELINE", pipelineId);
+  // Numbers are given in the order in which they are requested.
+  turn?.pass();
+  const own = await assigning;
   const positions = [own, ...others].map(({ position }) => position);
   return { localId: own.localId, position: positions.reduce((a, b) => (a > b ? a : b)) };
 }

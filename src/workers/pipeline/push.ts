@@ -13,6 +13,7 @@ import type { WorkerDeps } from "../core/deps.ts";
 import type { Reactor } from "../core/reactor.ts";
 import { defineWorker } from "../core/worker.ts";
 import { compilationsAtOnce } from "./create.ts";
+import { type Turn, takeTurn } from "./push-order.ts";
 import { startPipeline } from "./start.ts";
 
 const queue = "pipeline-create";
@@ -58,34 +59,49 @@ function pushedBy({ type, data }: RepositoryEvent): Pushed | undefined {
 export const isSkipped = (message: string): boolean =>
   /\[(?:ci[ _-]skip|skip[ _-]ci)\]/i.test(message);
 
+const Payload = z.object({
+  projectId: z.uuid(),
+  ...PipelineOrigin.pick({ ref: true, isTag: true, beforeCommitId: true, userId: true }).shape,
+  commitId: ObjectId,
+  metadata: EventMetadata,
+  eventId: z.string(),
+  position: z.string(),
+});
+
 export const pipelineCreateWorker = defineWorker({
   queue,
   concurrency: compilationsAtOnce,
-  payload: z.object({
-    projectId: z.uuid(),
-    ...PipelineOrigin.pick({ ref: true, isTag: true, beforeCommitId: true, userId: true }).shape,
-    commitId: ObjectId,
-    metadata: EventMetadata,
-    eventId: z.string(),
-    position: z.string(),
-  }),
-  async run({ projectId, metadata, eventId, position, ...pushed }, deps) {
-    await deps.visible(BigInt(position));
-    const project = await findProjectById(deps.db, projectId);
-    if (project === undefined) return;
-    if ((await refsOfPush(deps.db, projectId, metadata.commandId, refsMax + 1)) > refsMax) return;
-    const repository = await deps.git.find(projectId);
-    const commit = await repository?.objects.commit(pushed.commitId);
-    if (commit === undefined || isSkipped(commit.message) || metadata.push?.ciSkip) return;
-    const own = { source: "PUSH", parent: null, mergeRequest: null, startedBy: null } as const;
-    const commandId = deterministicId("pipeline of push", eventId);
-    const { push, ...cause } = metadata;
-    const envelope = { ...cause, commandId, causationId: eventId };
-    const origin = { ...pushed, ...own };
-    const variables = await variablesOf(push, deps);
-    await startPipeline(deps, { project, origin, variables, metadata: envelope });
+  payload: Payload,
+  async run(payload, deps) {
+    const turn = takeTurn(payload.metadata.commandId, BigInt(payload.position));
+    try {
+      await create(payload, turn, deps);
+    } finally {
+      turn.pass();
+    }
   },
 });
+
+async function create(
+  { projectId, metadata, eventId, position, ...pushed }: z.output<typeof Payload>,
+  turn: Turn,
+  deps: WorkerDeps,
+): Promise<void> {
+  await deps.visible(BigInt(position));
+  const project = await findProjectById(deps.db, projectId);
+  if (project === undefined) return;
+  if ((await refsOfPush(deps.db, projectId, metadata.commandId, refsMax + 1)) > refsMax) return;
+  const repository = await deps.git.find(projectId);
+  const commit = await repository?.objects.commit(pushed.commitId);
+  if (commit === undefined || isSkipped(commit.message) || metadata.push?.ciSkip) return;
+  const own = { source: "PUSH", parent: null, mergeRequest: null, startedBy: null } as const;
+  const commandId = deterministicId("pipeline of push", eventId);
+  const { push, ...cause } = metadata;
+  const envelope = { ...cause, commandId, causationId: eventId };
+  const origin = { ...pushed, ...own };
+  const variables = await variablesOf(push, deps);
+  await startPipeline(deps, { project, origin, variables, metadata: envelope, turn });
+}
 
 const Variables = z.record(z.string(), z.string());
 

@@ -23,6 +23,14 @@ export async function createPipelines(app: TestApp, pushes: readonly Recorded[])
   await app.deps.visible(await app.deps.store.head());
 }
 
+/** The same, all at once, and those of the last pushes first. */
+export async function createPipelinesAtOnce(
+  app: TestApp,
+  pushes: readonly Recorded[],
+): Promise<void> {
+  await Promise.all([...pushes].reverse().map((push) => createPipelines(app, [push])));
+}
+
 export type View = Readonly<Record<string, unknown>>;
 
 /** Sends requests of its owner. */

@@ -2,7 +2,11 @@ import { expect } from "chai";
 
 import type { Recorded } from "../../../src/events/core/event.ts";
 import { pipelinePush } from "../../../src/workers/pipeline/push.ts";
-import { createPipelines, pipelinesOf } from "../../support/agent/pipeline-app.ts";
+import {
+  createPipelines,
+  createPipelinesAtOnce,
+  pipelinesOf,
+} from "../../support/agent/pipeline-app.ts";
 import { startTestApp } from "../../support/app/app.ts";
 import { git, temporaryDirectory } from "../../support/git/git.ts";
 
@@ -13,19 +17,25 @@ const search = await app.givenProject(anna, "search");
 const at = pipelinesOf(app, anna, search);
 const { store } = app.deps;
 
-/** Pushes so many new branches in one go, and does what the workers do next. */
-async function pushed(prefix: string, count: number): Promise<readonly Recorded[]> {
+/** Pushes new branches in one go. @returns what the workers receive of it */
+async function push(...names: readonly string[]): Promise<readonly Recorded[]> {
   const copy = await temporaryDirectory();
   const url = new URL("/project/anna/search.git", app.url);
   Object.assign(url, { username: "anna", password: anna.token });
   await git(copy, "clone", "--quiet", url.href, ".");
-  const branches = Array.from({ length: count }, (_, n) => `HEAD:refs/heads/${prefix}-${n}`);
+  const branches = names.map((name) => `HEAD:refs/heads/${name}`);
   const head = await store.head();
   await git(copy, "push", "--quiet", "origin", ...branches);
   const events: Recorded[] = [];
   for await (const event of store.readAll(head === undefined ? {} : { after: head })) {
     if (pipelinePush.types.has(event.type)) events.push(event);
   }
+  return events;
+}
+
+/** Pushes so many new branches in one go, and does what the workers do next. */
+async function pushed(prefix: string, count: number): Promise<readonly Recorded[]> {
+  const events = await push(...Array.from({ length: count }, (_, n) => `${prefix}-${n}`));
   await createPipelines(app, events);
   return events;
 }
@@ -39,6 +49,17 @@ describe("a push of many branches", () => {
     expect(await pushed("few", 3)).to.have.length(3);
     const refs = (await at.pipelines()).map(({ ref }) => ref);
     expect(refs).to.have.members(["few-0", "few-1", "few-2"]);
+  });
+
+  it("numbers their pipelines in the order of its refs, whichever are created first", async () => {
+    // The program git sends them by name.
+    const events = await push("a", "b", "c", "d", "e", "f");
+    await createPipelinesAtOnce(app, events);
+    const numbered = (await at.pipelines("?size=6")).map((each) => [each["localId"], each["ref"]]);
+    const inOrder = numbered.sort(([one], [other]) => Number(one) - Number(other));
+    expect(inOrder.map(([, ref]) => ref)).to.deep.equal(["a", "b", "c", "d", "e", "f"]);
+    const first = Number(inOrder[0]?.[0]);
+    expect(inOrder.map(([localId]) => Number(localId) - first)).to.deep.equal([0, 1, 2, 3, 4, 5]);
   });
 
   it("starts none for 200 at once, and takes all of them", async () => {
