@@ -72,7 +72,7 @@ class ThreadCompiler {
 
   async compile(file: FileToCompile, facts: PipelineFacts): Promise<CompiledPipeline> {
     const { user, project } = file;
-    if (this.#waiting >= waitingMax || !this.#share.hasRoom(user)) throw busy();
+    if (this.#waiting >= waitingMax || !this.#share.hasRoom(user)) throw pipelinesBusy();
     this.#waiting += 1;
     this.#share.take(user);
     try {
@@ -202,7 +202,7 @@ function factOf(facts: PipelineFacts, { name, args }: Ask): Promise<unknown> {
 
 const closed = () => new Error("The pipeline compiler is closed");
 
-function busy(): Refusal {
+export function pipelinesBusy(): Refusal {
   const message = "Too many pipeline files wait to be read.";
   return new Refusal("unavailable", "pipeline.busy", message, { retryAfterSeconds: 5 });
 }

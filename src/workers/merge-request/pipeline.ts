@@ -35,8 +35,9 @@ import { accountIdent } from "../../projections/user/commit-author.ts";
 import type { WorkerDeps } from "../core/deps.ts";
 import type { Reactor } from "../core/reactor.ts";
 import { defineWorker } from "../core/worker.ts";
-import { compilationsAtOnce, type NewPipeline, pipelineIdOf } from "../pipeline/create.ts";
+import { type NewPipeline, pipelineIdOf } from "../pipeline/create.ts";
 import { isSkipped } from "../pipeline/push.ts";
+import { creationSeats, creationsAtOnce } from "../pipeline/seat.ts";
 import { startPipeline } from "../pipeline/start.ts";
 import { makeMerge } from "./make-merge.ts";
 
@@ -61,7 +62,7 @@ export const mergeRequestPipeline: Reactor = {
 
 export const mergeRequestPipelineWorker = defineWorker({
   queue,
-  concurrency: compilationsAtOnce,
+  concurrency: creationsAtOnce,
   payload: z.object({
     mergeRequestId: z.uuid(),
     /** Null: the request was opened. */
@@ -70,14 +71,15 @@ export const mergeRequestPipelineWorker = defineWorker({
     eventId: z.string(),
     position: z.string(),
   }),
-  async run({ mergeRequestId, sourceCommit, metadata, eventId, position }, deps) {
+  async run({ mergeRequestId, sourceCommit, metadata, eventId, position }, deps, signal) {
     await deps.visible(BigInt(position));
     const commandId = deterministicId("pipeline of merge request", eventId);
     const { push: _, ...cause } = metadata;
     const envelope = { ...cause, commandId, causationId: eventId };
     const begun = await begunPipeline(deps, envelope);
     if (begun !== undefined) {
-      await startPipeline(deps, begun);
+      const user = begun.origin.userId ?? begun.project.id;
+      await creationSeats.run(user, () => startPipeline(deps, begun), signal);
       return;
     }
     const row = await findMergeRequestById(deps.db, mergeRequestId);
@@ -90,7 +92,9 @@ export const mergeRequestPipelineWorker = defineWorker({
     if (sourceCommit !== null && !(await isStartedByPush(deps, row))) return;
     const userId = sourceCommit === null ? row.author_id : await pusherOf(deps.db, row);
     // Without a known pusher the pipeline would have no rights, so none is started.
-    if (userId !== null) await startMergeRequestPipeline(deps, row, { userId, metadata: envelope });
+    if (userId === null) return;
+    const start = () => startMergeRequestPipeline(deps, row, { userId, metadata: envelope });
+    await creationSeats.run(userId, start, signal);
   },
 });
 

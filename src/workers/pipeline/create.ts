@@ -15,7 +15,6 @@ import {
   type FileToCompile,
   type PipelineCompiler,
   pipelineCompiler,
-  waitingPerUserMax,
 } from "../../platform/pipeline-file/compiler.ts";
 import { expander, type Variables } from "../../platform/pipeline-file/expand.ts";
 import { PipelineFileError } from "../../platform/pipeline-file/value.ts";
@@ -38,12 +37,6 @@ export type CreateDeps = Pick<
   WorkerDeps,
   "store" | "db" | "git" | "vault" | "visible" | "now" | "publicUrl" | "publicSshHost"
 >;
-
-/**
- * How many jobs that compile a pipeline file a worker takes at once. Most of them wait for the compiler, in which users
- * take turns: a user who has many there leaves as many to others, and theirs beyond that are tried again later.
- */
-export const compilationsAtOnce = 2 * waitingPerUserMax;
 
 /** One for each process; see docs/adr/0068-pipeline-file.md. */
 export const pipelineFiles: Pick<PipelineCompiler, "compile"> = pipelineCompiler();

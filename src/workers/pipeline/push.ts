@@ -12,8 +12,8 @@ import { findProjectById } from "../../projections/project/project.ts";
 import type { WorkerDeps } from "../core/deps.ts";
 import type { Reactor } from "../core/reactor.ts";
 import { defineWorker } from "../core/worker.ts";
-import { compilationsAtOnce } from "./create.ts";
 import { type Turn, takeTurn } from "./push-order.ts";
+import { creationSeats, creationsAtOnce } from "./seat.ts";
 import { startPipeline } from "./start.ts";
 
 const queue = "pipeline-create";
@@ -70,17 +70,23 @@ const Payload = z.object({
 
 export const pipelineCreateWorker = defineWorker({
   queue,
-  concurrency: compilationsAtOnce,
+  concurrency: creationsAtOnce,
   payload: Payload,
-  async run(payload, deps) {
-    const turn = takeTurn(payload.metadata.commandId, BigInt(payload.position));
-    try {
-      await create(payload, turn, deps);
-    } finally {
-      turn.pass();
-    }
+  run(payload, deps, signal) {
+    const { userId, projectId } = payload;
+    return creationSeats.run(userId ?? projectId, () => createInTurn(payload, deps), signal);
   },
 });
+
+/** Among those that have a seat: one without could wait for the seat of another that waits for its turn. */
+async function createInTurn(payload: z.output<typeof Payload>, deps: WorkerDeps): Promise<void> {
+  const turn = takeTurn(payload.metadata.commandId, BigInt(payload.position));
+  try {
+    await create(payload, turn, deps);
+  } finally {
+    turn.pass();
+  }
+}
 
 async function create(
   { projectId, metadata, eventId, position, ...pushed }: z.output<typeof Payload>,

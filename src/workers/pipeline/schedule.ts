@@ -16,8 +16,8 @@ import { findProjectById } from "../../projections/project/project.ts";
 import { findRef } from "../../projections/repository/git-ref.ts";
 import type { WorkerDeps } from "../core/deps.ts";
 import { defineWorker } from "../core/worker.ts";
-import { compilationsAtOnce } from "./create.ts";
 import { mayRunOn } from "./ref-right.ts";
+import { creationSeats, creationsAtOnce } from "./seat.ts";
 import { startPipeline } from "./start.ts";
 
 const queue = "pipeline-schedule";
@@ -41,9 +41,9 @@ export async function sweepSchedules({ db, queues, now }: WorkerDeps): Promise<v
  */
 export const scheduleWorker = defineWorker({
   queue,
-  concurrency: compilationsAtOnce,
+  concurrency: creationsAtOnce,
   payload: z.object({ scheduleId: z.uuid(), projectId: z.uuid(), dueAt: z.iso.datetime() }),
-  async run({ scheduleId, projectId, dueAt }, deps) {
+  async run({ scheduleId, projectId, dueAt }, deps, signal) {
     const row = await findSchedule(deps.db, projectId, scheduleId);
     if (row?.next_run_at?.toISOString() !== dueAt || !row.active) return;
     const now = deps.now();
@@ -58,7 +58,8 @@ export const scheduleWorker = defineWorker({
       await handle(deps.store, pipelineSchedule, { id: scheduleId, command, metadata });
       return;
     }
-    await runSchedule(deps, row, metadataOf("pipeline"));
+    const start = () => runSchedule(deps, row, metadataOf("pipeline"));
+    await creationSeats.run(row.owner_id, start, signal);
     const nextRunAt = nextRun(row.cron, row.timezone, now)?.toISOString() ?? null;
     const command = { type: "RecordScheduleRun", ...place, dueAt, nextRunAt } as const;
     const order = { id: scheduleId, command, metadata: metadataOf("ran") };

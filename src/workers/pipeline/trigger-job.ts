@@ -10,16 +10,17 @@ import type { Reactor } from "../core/reactor.ts";
 import { defineWorker } from "../core/worker.ts";
 import { triggerQueue } from "./advance.ts";
 import { cancelChild } from "./cancel-children.ts";
-import { compilationsAtOnce } from "./create.ts";
 import { startDownstream } from "./downstream.ts";
+import { actorOfJob } from "./job-run.ts";
 import { type Cause, orderJob } from "./order-job.ts";
+import { creationSeats, creationsAtOnce } from "./seat.ts";
 
 /** Carries out jobs that start another pipeline. Every step may be repeated. */
 export const triggerJobWorker = defineWorker({
   queue: triggerQueue,
-  concurrency: compilationsAtOnce,
+  concurrency: creationsAtOnce,
   payload: z.object({ jobId: z.uuid(), attempt: z.int() }),
-  async run({ jobId, attempt }, deps) {
+  async run({ jobId, attempt }, deps, signal) {
     const row = await findJobById(deps.db, jobId);
     const [spec, parent] = await Promise.all([
       findJobSpec(deps.db, jobId),
@@ -30,7 +31,9 @@ export const triggerJobWorker = defineWorker({
     const cause = { id: deterministicId("trigger job", jobId, attempt), correlationId: jobId };
     const run = { ...row, attempt };
     await orderJob(deps, run, { type: "RecordJobStarted", agentId: null, attempt }, cause);
-    const { started, why } = await startDownstream(deps, { row: run, parent, spec, trigger });
+    const user = actorOfJob(run, parent) ?? row.project_id;
+    const start = () => startDownstream(deps, { row: run, parent, spec, trigger });
+    const { started, why } = await creationSeats.run(user, start, signal);
     if (started === undefined) {
       await fail(deps, run, { rules: spec, message: why }, cause);
       return;

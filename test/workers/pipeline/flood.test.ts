@@ -38,4 +38,22 @@ describe("pushes of a user whose pipeline files take long to compile", () => {
     expect(await started()).to.be.below(30);
     await eventually(async () => expect(await started()).to.equal(40), 120_000);
   });
+
+  it("wait for one another, so that none has to be tried again", async () => {
+    const eve = await app.givenUser("eve");
+    const ci = await givenPipelines(eve, "tools", "a: {script: x}");
+    await pushBranches(eve, "tools", 100);
+    const found = () => ci.pipelines("?size=200");
+    await eventually(async () => expect(await found()).to.have.length(100), 120_000);
+    const queue = app.deps.queues.queue("pipeline-create");
+    await eventually(async () => (await queue.getActiveCount()) === 0, 60_000);
+    const attempts = (await queue.getCompleted(0, 1_000)).map(({ attemptsMade }) => attemptsMade);
+    expect(attempts.length).to.be.at.least(100);
+    expect(Math.max(...attempts)).to.equal(1);
+    const inOrder = (await found()).map(
+      ({ localId, ref }) => [Number(localId), String(ref)] as const,
+    );
+    const refs = inOrder.sort(([a], [b]) => a - b).map(([, ref]) => ref);
+    expect(refs).to.deep.equal([...refs].sort());
+  });
 });
