@@ -14,6 +14,7 @@ import { defaultOnly, included, type RefFacts } from "./only.ts";
 import { PathMatcher, type RepositoryFacts, ruleFor, UnanswerableRule } from "./rules.ts";
 import {
   type FileProblem,
+  type FileText,
   isMap,
   newMap,
   PipelineFileError,
@@ -72,7 +73,7 @@ export type CompiledPipeline = Readonly<{
  * @throws PipelineFileError naming what is wrong, and where
  */
 export async function compilePipeline(
-  text: string,
+  text: FileText,
   fileName: string,
   facts: PipelineFacts,
 ): Promise<CompiledPipeline> {

@@ -1,5 +1,5 @@
 import type { CompiledPipeline, PipelineFacts } from "./compile.ts";
-import type { FileProblem } from "./value.ts";
+import type { FileProblem, FileText } from "./value.ts";
 
 /** What the thread queries from the service while it compiles, one form for each function of the facts. */
 type FactQueries = Required<
@@ -23,7 +23,7 @@ export type PlainFacts = Readonly<{
   Pick<PipelineFacts, "ref" | "isTag" | "source">;
 
 export type ToThread =
-  | Readonly<{ kind: "compile"; text: string; fileName: string; facts: PlainFacts }>
+  | Readonly<{ kind: "compile"; text: FileText; fileName: string; facts: PlainFacts }>
   | Readonly<{ kind: "answer"; question: number; answer: unknown }>;
 
 export type FromThread =

@@ -6,7 +6,7 @@ import { Refusal } from "../refusal.ts";
 import { startThread } from "../thread.ts";
 import type { CompiledPipeline, PipelineFacts } from "./compile.ts";
 import type { Ask, FromThread, ToThread } from "./compiler-message.ts";
-import { PipelineFileError } from "./value.ts";
+import { type FileText, PipelineFileError } from "./value.ts";
 
 const waitingMax = 200;
 /** Of them, those of one user. */
@@ -17,7 +17,7 @@ const startTimeoutMs = 30_000;
 const threadMebibytesMax = 512;
 
 export type FileToCompile = Readonly<{
-  text: string;
+  text: FileText;
   /** As messages name it. */
   fileName: string;
   /** Id of the user who started it, or of the owner of the project where no user did. */

@@ -17,12 +17,14 @@ import {
 import { isStorableText } from "../storable-text.ts";
 import { failAt, markEntry } from "./mark.ts";
 import {
+  type FileText,
   isList,
   isMap,
   type Mark,
   newMap,
   Reference,
   type SourceFile,
+  type TooLarge,
   type Yaml,
 } from "./value.ts";
 
@@ -41,12 +43,11 @@ export type ReadFile = Readonly<{ value: Yaml; mark: Mark; warnings: readonly st
  * @param name as messages name the file
  * @throws PipelineFileError
  */
-export function readDocument(text: string, name: string): ReadFile {
+export function readDocument(text: FileText, name: string): ReadFile {
   const lines = new LineCounter();
   const mark = { file: { name, lines }, offset: 0 };
-  if (Buffer.byteLength(text) > fileBytesMax) {
-    failAt(mark, "", `The file is larger than ${fileBytesMax} bytes.`);
-  }
+  if (typeof text !== "string") return failForSize(mark, text);
+  if (Buffer.byteLength(text) > fileBytesMax) failForSize(mark, { bytesMax: fileBytesMax });
   const document = parsed(text, lines, mark);
   const nul = text.indexOf("\0");
   if (nul >= 0) failAt({ ...mark, offset: nul }, "", "The file contains a NUL character.");
@@ -55,6 +56,10 @@ export function readDocument(text: string, name: string): ReadFile {
   const value = reader.read(document, 0);
   reader.weight(value, document);
   return { value, mark, warnings: reader.warnings };
+}
+
+function failForSize(mark: Mark, { bytesMax }: TooLarge): never {
+  return failAt(mark, "", `The file is larger than ${bytesMax} bytes.`);
 }
 
 function parsed(text: string, lineCounter: LineCounter, mark: Mark): ParsedNode | null {

@@ -6,7 +6,7 @@ import { failAt, markAt } from "./mark.ts";
 import { mergeMaps } from "./merge.ts";
 import { globMatcher } from "./pattern.ts";
 import { type PathMatcher, Rules, ruleFor } from "./rules.ts";
-import { isMap, type Mark, newMap, type YamlMap } from "./value.ts";
+import { type FileText, isMap, type Mark, newMap, type YamlMap } from "./value.ts";
 
 const includesMax = 100;
 const includedBytesMax = 2 * fileBytesMax;
@@ -16,7 +16,7 @@ export type FoundArtifact = Readonly<{ text: string }> | Readonly<{ why: string 
 
 export type IncludeFacts = Readonly<{
   /** A file of the commit; undefined when there is none. */
-  readFile: (path: string) => Promise<string | undefined>;
+  readFile: (path: string) => Promise<FileText | undefined>;
   /**
    * A file of another project, `owner/alias`, at a branch, tag or hash (null: its default branch).
    * Undefined when there is none, or none that the person behind the pipeline may read.
@@ -25,7 +25,7 @@ export type IncludeFacts = Readonly<{
     project: string,
     ref: string | null,
     path: string,
-  ) => Promise<string | undefined>;
+  ) => Promise<FileText | undefined>;
   /** All paths of the commit. */
   paths: () => Promise<readonly string[]>;
   /**
@@ -53,7 +53,7 @@ const Entry = z.preprocess(
 const Includes = oneOrMany(Entry, includesMax);
 
 /** One file to read, and where its own local files are. */
-type IncludedFile = Readonly<{ name: string; text: string | undefined; from: Origin }>;
+type IncludedFile = Readonly<{ name: string; text: FileText; from: Origin }>;
 type Origin = Readonly<{ project: string; ref: string | null }> | undefined;
 
 export type Included = Readonly<{ value: YamlMap; mark: Mark; warnings: readonly string[] }>;
@@ -64,7 +64,7 @@ export type Included = Readonly<{ value: YamlMap; mark: Mark; warnings: readonly
  * @throws PipelineFileError
  */
 export async function readWithIncludes(
-  text: string,
+  text: FileText,
   fileName: string,
   facts: IncludeFacts,
   variables: ReadonlyMap<string, string>,
@@ -93,7 +93,7 @@ class Reading {
     includedAt: Mark | undefined,
   ): Promise<YamlMap> {
     this.#count(file, includedAt);
-    const document = readDocument(file.text ?? "", file.name);
+    const document = readDocument(file.text, file.name);
     this.warnings.push(...document.warnings);
     const own = mapOf(document);
     let merged = newMap();
@@ -113,7 +113,7 @@ class Reading {
 
   #count({ text }: IncludedFile, includedAt: Mark | undefined): void {
     this.#files += 1;
-    this.#bytes += Buffer.byteLength(text ?? "");
+    this.#bytes += typeof text === "string" ? Buffer.byteLength(text) : text.bytesMax;
     if (includedAt !== undefined && this.#files > includesMax + 1) {
       failAt(includedAt, "include", `More than ${includesMax} files are included.`);
     }

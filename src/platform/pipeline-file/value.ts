@@ -11,6 +11,12 @@ export class Reference {
 export type YamlMap = { [key: string]: Yaml };
 export type Yaml = null | boolean | number | string | Reference | readonly Yaml[] | YamlMap;
 
+/** A file that holds more than may be read of one. */
+export type TooLarge = Readonly<{ bytesMax: number }>;
+
+/** What a file holds, if it is not too large. */
+export type FileText = string | TooLarge;
+
 /** Where a value stands in its file. */
 export type Mark = Readonly<{ file: SourceFile; offset: number }>;
 

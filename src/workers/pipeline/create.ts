@@ -17,7 +17,7 @@ import {
   pipelineCompiler,
 } from "../../platform/pipeline-file/compiler.ts";
 import { expander, type Variables } from "../../platform/pipeline-file/expand.ts";
-import { PipelineFileError } from "../../platform/pipeline-file/value.ts";
+import { type FileText, PipelineFileError } from "../../platform/pipeline-file/value.ts";
 import { clipText, storableText } from "../../platform/storable-text.ts";
 import { findSettings } from "../../projections/instance/settings.ts";
 import { addressesOf } from "../../projections/project/address.ts";
@@ -25,7 +25,7 @@ import type { ProjectRow } from "../../projections/project/project.ts";
 import { refProtections } from "../../projections/protection/applicable.ts";
 import type { WorkerDeps } from "../core/deps.ts";
 import { commitSource, pipelineFileNames } from "./commit-source.ts";
-import { factsOf, readPipelineFile } from "./facts.ts";
+import { factsOf, readFile } from "./facts.ts";
 import { mergeRequestVariables } from "./merge-request-variable.ts";
 import { parentVariables } from "./parent-variable.ts";
 import { predefinedVariables } from "./predefined.ts";
@@ -188,9 +188,9 @@ type Repository = NonNullable<Awaited<ReturnType<WorkerDeps["git"]["find"]>>>;
 export async function projectFile(
   repository: Repository,
   commitId: string,
-): Promise<Readonly<{ name: string; text: string }> | undefined> {
+): Promise<Readonly<{ name: string; text: FileText }> | undefined> {
   for (const name of pipelineFileNames) {
-    const text = await readPipelineFile(repository, commitId, name);
+    const text = await readFile(repository, commitId, name);
     if (text !== undefined) return { name, text };
   }
   return undefined;

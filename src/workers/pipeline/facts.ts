@@ -8,6 +8,7 @@ import { runGit } from "../../platform/git/run.ts";
 import { compareTrees } from "../../platform/git/tree-walk.ts";
 import type { PipelineFacts } from "../../platform/pipeline-file/compile.ts";
 import { fileBytesMax } from "../../platform/pipeline-file/document.ts";
+import type { FileText } from "../../platform/pipeline-file/value.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { findProjectByPath } from "../../projections/project/project-path.ts";
 import { actingRole } from "../../projections/team/acting-role.ts";
@@ -36,7 +37,7 @@ export function factsOf(
     source,
     predefined,
     outer,
-    readFile: (path) => readPipelineFile(repository, commitId, path),
+    readFile: (path) => readFile(repository, commitId, path),
     readProjectFile: (project, at, path) => readProjectFile(deps, origin, { project, at, path }),
     ...(readArtifact && { readArtifact }),
     paths: () => pathsOf(repository, commitId),
@@ -50,27 +51,19 @@ export function factsOf(
   };
 }
 
-/** A pipeline file of a commit; in place of one that is too large, a text that is refused for its length. */
-export const readPipelineFile = (
-  repository: Repository,
-  commitId: string,
-  path: string,
-): Promise<string | undefined> =>
-  readFile(repository, commitId, path, " ".repeat(fileBytesMax + 1));
-
-/** A file of a commit as text; undefined when there is none, for links, and by default for what is too large. */
+/** A file of a commit as text; undefined when there is none, and for links. */
 export async function readFile(
   repository: Repository,
   commitId: string,
   path: string,
-  insteadOfLarge?: string,
-): Promise<string | undefined> {
+  bytesMax = fileBytesMax,
+): Promise<FileText | undefined> {
   const entry = await repository.objects.entry(commitId, partsOf(path));
   if (entry === undefined || (entry.kind !== "file" && entry.kind !== "executable"))
     return undefined;
   const info = await repository.objects.info(entry.id);
   if (info?.type !== "blob") return undefined;
-  if (info.bytes > 2 * fileBytesMax) return insteadOfLarge;
+  if (info.bytes > bytesMax) return { bytesMax };
   return (await repository.objects.blob(entry.id))?.toString("utf8");
 }
 
@@ -80,14 +73,14 @@ async function readProjectFile(
   { db, git }: Pick<WorkerDeps, "db" | "git">,
   { userId }: PipelineOrigin,
   { project: name, at, path }: Readonly<{ project: string; at: string | null; path: string }>,
-): Promise<string | undefined> {
+): Promise<FileText | undefined> {
   const project = await findProjectByPath(db, name);
   if (project === undefined) return undefined;
   if ((await actingRole(db, project, userId)) === undefined) return undefined;
   const repository = await git.find(project.id);
   if (repository === undefined) return undefined;
   const commitId = await commitNamed(repository, at ?? project.default_branch);
-  return commitId === undefined ? undefined : readPipelineFile(repository, commitId, path);
+  return commitId === undefined ? undefined : readFile(repository, commitId, path);
 }
 
 /** The commit of a branch, a tag, a whole name of either or a full hash. */

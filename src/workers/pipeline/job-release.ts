@@ -31,6 +31,8 @@ export type JobReleased = Readonly<{ made: boolean; line: string }> | undefined;
 
 const titleLengthMax = 255;
 const descriptionLengthMax = 100_000;
+/** Of the file that a description is read from. */
+const descriptionFileBytesMax = 1024 ** 2;
 
 /**
  * Creates the release that the file defines when the script of a job has succeeded, and its tag where there
@@ -166,9 +168,14 @@ async function description(
   const text = fill(written);
   const path = text.trim().replace(/^\.\//, "");
   const isPath = path !== "" && path.length <= titleLengthMax && !/[\n\0]/.test(path);
-  const file = isPath ? await readFile(repository, pipeline.commit_id, path) : undefined;
+  const file = isPath
+    ? await readFile(repository, pipeline.commit_id, path, descriptionFileBytesMax)
+    : undefined;
   const list = links.map(({ name, url }) => linkLine(fill(name), fill(url)));
-  const whole = [storableText(file ?? text), ...(list.length > 0 ? [list.join("\n")] : [])];
+  const whole = [
+    storableText(typeof file === "string" ? file : text),
+    ...(list.length > 0 ? [list.join("\n")] : []),
+  ];
   return whole.join("\n\n").slice(0, descriptionLengthMax);
 }
 
