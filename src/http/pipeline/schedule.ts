@@ -15,6 +15,7 @@ import {
   listSchedules,
   type ScheduleRow,
 } from "../../projections/pipeline/schedule.ts";
+import { findRef } from "../../projections/repository/git-ref.ts";
 import { mustMayRunOn } from "../../workers/pipeline/ref-right.ts";
 import { refOf, runSchedule } from "../../workers/pipeline/schedule.ts";
 import type { Deps } from "../core/deps.ts";
@@ -124,6 +125,19 @@ function nextRunOf({ cron, timezone, active }: ScheduleSettings, now: Date): str
   }
 }
 
+/** @throws Refusal 404 `ref.not_found` */
+async function mustExist(
+  { db }: Pick<Deps, "db">,
+  { project }: Pick<Writing, "project">,
+  { ref, isTag }: Pick<ScheduleSettings, "ref" | "isTag">,
+): Promise<void> {
+  const kind = isTag ? "tag" : "branch";
+  const named = await findRef(db, project.id, kind, ref);
+  if (named?.commit_id) return;
+  const what = named === undefined ? "There is no" : "There is no commit behind the";
+  throw new Refusal("not_found", "ref.not_found", `refName: ${what} ${kind} ${ref}.`);
+}
+
 async function sealedVariables(
   { vault }: Deps,
   { project }: Pick<Writing, "project">,
@@ -196,6 +210,7 @@ const postSchedule = route({
     const nextRunAt = nextRunOf(settings, deps.now());
     const by = request.userId;
     await mustMayRunOn(deps, request.project, by, { ...settings, mergeRequest: null });
+    await mustExist(deps, request, settings);
     await write({ type: "CreateSchedule", scheduleId, settings, nextRunAt, by }, request, deps);
     return present(await found(deps, request, scheduleId), deps);
   },
@@ -229,6 +244,9 @@ const putSchedule = route({
     const nextRunAt = nextRunOf(settings, deps.now());
     const { project, userId } = request;
     await mustMayRunOn(deps, project, userId, { ...settings, mergeRequest: null });
+    // One whose branch is gone may still be turned off and renamed.
+    const isElsewhere = settings.ref !== row.ref || settings.isTag !== row.is_tag;
+    if (isElsewhere) await mustExist(deps, request, settings);
     const order = { type: "ChangeSchedule", scheduleId: row.id, settings, nextRunAt } as const;
     await write({ ...order, by: request.userId }, request, deps);
     return present(await found(deps, request, row.id), deps);

@@ -71,6 +71,42 @@ describe("a schedule", () => {
     });
   }
 
+  it("is refused for a branch or tag that does not exist, also in a change", async () => {
+    const ci = await given();
+    const at = `${ci.base}/cicd/schedule`;
+    const made = await app.post(at, { token, body: nightly });
+    const one = `${at}/${made.body["id"]}`;
+    const refs = [{ refName: "gone" }, { refName: "main", isTag: true }];
+    for (const ref of refs) {
+      const body = { ...nightly, ...ref };
+      for (const answer of [
+        await app.post(at, { token, body }),
+        await app.put(one, { token, body: ref }),
+      ]) {
+        expect([answer.status, answer.body["code"]], answer.text).to.deep.equal([
+          404,
+          "ref.not_found",
+        ]);
+        expect(answer.body["message"]).to.contain("refName");
+      }
+    }
+    const list = await app.get(at, { token });
+    expect(list.body["page"]).to.include({ totalElements: 1 });
+  });
+
+  it("is turned off and renamed after its branch is gone", async () => {
+    const ci = await given();
+    const branch = { newBranch: "topic", originBranch: "main" };
+    await app.post(`${ci.base}/branch`, { token, body: branch });
+    const at = `${ci.base}/cicd/schedule`;
+    const made = await app.post(at, { token, body: { ...nightly, refName: "topic" } });
+    await app.delete(`${ci.base}/branch?branchName=topic`, { token });
+    const one = `${at}/${made.body["id"]}`;
+    const body = { active: false, description: "Old", refName: "topic" };
+    const off = await app.put(one, { token, body });
+    expect(off.body, off.text).to.include({ active: false, description: "Old", refName: "topic" });
+  });
+
   it("starts its pipeline once when it is due, with the rights of its owner", async () => {
     const ci = await given(
       'a: {script: x, rules: [{if: \'$A == "b" && $CI_PIPELINE_SOURCE == "schedule"\'}]}',
