@@ -3,7 +3,7 @@ import { rm } from "node:fs/promises";
 import module from "node:module";
 import { expect } from "chai";
 import { runProgram } from "../support/app/service.ts";
-import { skipWithout } from "../support/process/program.ts";
+import { skipFor } from "../support/process/program.ts";
 
 describe("ledgerforge", () => {
   const run = async (args: readonly string[], environment: Record<string, string> = {}) => {
@@ -69,7 +69,9 @@ describe("ledgerforge", () => {
 });
 
 describe("a program that Node.js has compiled", () => {
-  skipWithout("enableCompileCache" in module ? [] : ["the compile cache of Node.js 22.8"]);
+  skipFor(
+    "enableCompileCache" in module ? [] : ["this Node.js has no compile cache, which 22.8 has"],
+  );
 
   it("is read again at its next start", async () => {
     const cache = "dist/compile-cache";

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { expect } from "chai";
 
-import { skipWithout } from "./process/program.ts";
+import { skipFor } from "./process/program.ts";
 
 const memoryType = 0x0102_1994;
 const bytesMin = 4 * 1024 ** 3;
@@ -20,7 +20,7 @@ function isRoomy(): boolean {
 }
 
 describe("temporary files of a run of tests", () => {
-  skipWithout(isRoomy() ? [] : ["/dev/shm"]);
+  skipFor(isRoomy() ? [] : ["/dev/shm has too little room"]);
 
   it("are in memory, PostgreSQL's among them", () => {
     expect(statfsSync(tmpdir()).type).to.equal(memoryType);

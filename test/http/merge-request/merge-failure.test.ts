@@ -9,7 +9,7 @@ import { codeOf } from "../../support/app/answer.ts";
 import { startTestApp } from "../../support/app/app.ts";
 import { git } from "../../support/git/git.ts";
 import { type Json, type MergeWorld, mergeWorlds } from "../../support/git/merge-world.ts";
-import { skipWithout } from "../../support/process/program.ts";
+import { skipFor } from "../../support/process/program.ts";
 
 const isWritable = (directory: string): boolean => {
   try {
@@ -20,7 +20,7 @@ const isWritable = (directory: string): boolean => {
   }
 };
 // Git gives a merge program its files in the directory that it runs in.
-skipWithout(isWritable("/") ? [] : ["the right to write files at /"]);
+skipFor(isWritable("/") ? [] : ["this user may not write files at /"]);
 
 const app = await startTestApp();
 const { people, world: newWorld } = await mergeWorlds(app);

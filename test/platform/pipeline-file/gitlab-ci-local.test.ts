@@ -12,7 +12,7 @@ import { type CorpusFile, corpus, repositoryFiles } from "../../support/agent/pi
 import { differences } from "../../support/agent/pipeline-difference.ts";
 import { compile } from "../../support/agent/pipeline-file.ts";
 import { git, temporaryDirectory } from "../../support/git/git.ts";
-import { skipWithout } from "../../support/process/program.ts";
+import { skipFor } from "../../support/process/program.ts";
 
 const packageFile = path.resolve("node_modules/gitlab-ci-local/dist/index.js");
 const isThere = existsSync(packageFile);
@@ -27,7 +27,7 @@ type Job = Readonly<{
 }>;
 
 describe("the pipeline file read by gitlab-ci-local", () => {
-  skipWithout(isThere ? [] : ["gitlab-ci-local"]);
+  skipFor(isThere ? [] : ["gitlab-ci-local is not installed"]);
 
   const used = new Set<RegExp>();
   const usedOf = (lines: RegExp, found: readonly string[]): void => {

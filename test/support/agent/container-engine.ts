@@ -5,7 +5,7 @@ import path from "node:path";
 
 import { openEngine } from "../../../src/agent/container-engine.ts";
 import { temporaryDirectory } from "../git/git.ts";
-import { isInstalled, programPath, skipWithout } from "../process/program.ts";
+import { isInstalled, programPath, skipFor } from "../process/program.ts";
 
 /** Its programs are links to it: an image needs nothing else. */
 const busybox = "/bin/busybox";
@@ -27,6 +27,8 @@ const links = [
 
 /** `ldd` fails in the same way for a program that is static and for one that is not there. */
 const isStatic = existsSync(busybox) && spawnSync("ldd", [busybox]).status === 1;
+/** Why no images can be made. */
+export const missingForImages = isStatic ? [] : [`${busybox} is missing, or not static`];
 
 /**
  * Lets podman run where its defaults need more than tests may have: as root of a machine without the right to raise
@@ -90,18 +92,22 @@ export type TestEngine = Readonly<{
 /** The engine that agents find on this machine, with images; undefined, and the file is skipped, where none works. */
 export async function testEngine(): Promise<TestEngine | undefined> {
   const found = await find();
-  skipWithout(found === undefined ? ["docker or podman, able to run containers,"] : []);
-  return found;
+  if (typeof found !== "string") return found;
+  skipFor([found]);
+  return undefined;
 }
 
-async function find(): Promise<TestEngine | undefined> {
-  if (!isStatic || !(isInstalled("docker") || isInstalled("podman"))) return undefined;
+/** @returns what is missing or fails, where none works */
+async function find(): Promise<TestEngine | string> {
+  const [missing] = missingForImages;
+  if (missing !== undefined) return missing;
+  if (!isInstalled("docker") && !isInstalled("podman")) return "docker or podman is not installed";
   const ends: (() => Promise<unknown>)[] = [];
   // Before the hooks that remove its directories.
   after(() => Promise.all(ends.map((end) => end())));
   await configurePodman();
-  const engine = await openEngine().catch(() => undefined);
-  if (engine === undefined) return undefined;
+  const engine = await openEngine().catch((error: unknown) => lineOf(String(error)));
+  if (typeof engine === "string") return engine;
   const run = process.pid;
   const image = (name: ImageName): string => `localhost/ledgerforge-test/${name}:${run}`;
   const call = async (...args: readonly string[]): Promise<string> => {
@@ -120,5 +126,12 @@ async function find(): Promise<TestEngine | undefined> {
   const all = Object.keys(images).map((name) => image(name as ImageName));
   ends.push(() => call("rmi", "--force", ...all));
   const works = await engine.call(["run", "--rm", image("plain"), "true"]);
-  return works.code === 0 ? { image, call } : undefined;
+  if (works.code === 0) return { image, call };
+  return `${engine.program} runs no container here: ${lineOf(works.problem)}`;
 }
+
+const lineLengthMax = 300;
+
+/** What a program says of its failure, in one line. */
+const lineOf = (text: string): string =>
+  text.trim().replaceAll(/\s+/g, " ").slice(0, lineLengthMax);

@@ -8,7 +8,7 @@ import { runAgent } from "../../../src/agent/run.ts";
 import type { TestApp } from "../app/app.ts";
 import { eventually } from "../app/eventually.ts";
 import { temporaryDirectory } from "../git/git.ts";
-import { isInstalled, skipWithout } from "../process/program.ts";
+import { isInstalled, skipFor } from "../process/program.ts";
 
 /** Containers have the program but not always the right to use it. */
 export const hasSandbox = ((): boolean => {
@@ -18,7 +18,7 @@ export const hasSandbox = ((): boolean => {
 
 /** Skips the tests of the enclosing `describe` where there is none. */
 export const needsSandbox = (): boolean =>
-  skipWithout(hasSandbox ? [] : ["bwrap with user namespaces"]);
+  skipFor(hasSandbox ? [] : ["bwrap is missing, or makes no user namespace"]);
 
 export type OwnAgent = Readonly<{
   reports: readonly string[];

@@ -5,7 +5,7 @@ import path from "node:path";
 import { expect } from "chai";
 
 import { compiled } from "../compiled.ts";
-import { skippedLines } from "./program.ts";
+import { notInstalled, skippedLines } from "./program.ts";
 
 const helper = compiled("test/support/process/program.ts");
 const program = "no-such-program-here";
@@ -56,7 +56,7 @@ describe("tests that need a program which is not installed", () => {
 
   it("are counted once for each program they need", () => {
     const note = (programs: string[], file: string, tests: number) =>
-      JSON.stringify({ programs, file: path.resolve(file), tests });
+      JSON.stringify({ reasons: programs.map(notInstalled), file: path.resolve(file), tests });
     const lines = [note(["a", "b"], "test/x.test.ts", 2), note(["b"], "test/y.test.ts", 3)];
     expect(skippedLines(`${lines.join("\n")}\n`)).to.deep.equal([
       "skipped 2 tests: a is not installed (test/x.test.ts)",

@@ -7,7 +7,8 @@ export const programPath = `${process.env["PATH"]}:/usr/sbin:/usr/local/sbin`;
 /** File that collects what was skipped; mocha's main process prints it after the run. */
 export const skippedVariable = "TEST_SKIPPED_FILE";
 
-export type Skipped = Readonly<{ programs: readonly string[]; file: string; tests: number }>;
+/** @param reasons sentences without a full stop that say what is missing or fails */
+export type Skipped = Readonly<{ reasons: readonly string[]; file: string; tests: number }>;
 
 export function isInstalled(program: string): boolean {
   return programPath.split(":").some((directory) => {
@@ -27,20 +28,24 @@ export function isInstalled(program: string): boolean {
  * @returns whether they are
  */
 export function needsProgram(...programs: readonly string[]): boolean {
-  return skipWithout(programs.filter((program) => !isInstalled(program)));
+  const missing = programs.filter((program) => !isInstalled(program));
+  return skipFor(missing.map(notInstalled));
 }
 
-/** The same for whatever is missing. @param missing what the printed reason names */
-export function skipWithout(missing: readonly string[]): boolean {
-  if (missing.length === 0) return true;
+/** As the reasons say it, which `.ci/run` reads. */
+export const notInstalled = (program: string): string => `${program} is not installed`;
+
+/** The same for any other reasons. @param reasons sentences without a full stop; none of them: nothing is skipped */
+export function skipFor(reasons: readonly string[]): boolean {
+  if (reasons.length === 0) return true;
   // A suite without tests is never run; it knows the file and the suite that this was called in.
-  const { file = "", parent } = describe(`without ${missing.join(", ")}`, () => undefined);
+  const { file = "", parent } = describe(`skipped: ${reasons.join(", ")}`, () => undefined);
   before(function () {
     // Run one after another, all files share the root suite: the others go on.
     const suites = parent?.suites.filter((suite) => suite.file === file) ?? [];
     const isShared = suites.length < (parent?.suites.length ?? 0);
     const skipped = isShared || parent === undefined ? suites : [parent];
-    note({ programs: missing, file, tests: skipped.reduce((sum, it) => sum + it.total(), 0) });
+    note({ reasons, file, tests: skipped.reduce((sum, it) => sum + it.total(), 0) });
     if (!isShared) this.skip();
     for (const suite of suites) suite.pending = true;
   });
@@ -52,17 +57,17 @@ function note(skipped: Skipped): void {
   if (collected !== undefined) appendFileSync(collected, `${JSON.stringify(skipped)}\n`);
 }
 
-/** One line for each program, as the run prints them and `.ci/run` reads them. */
+/** One line for each reason, as the run prints them and `.ci/run` reads them. */
 export function skippedLines(collected: string): readonly string[] {
   const all = collected
     .split("\n")
     .filter(Boolean)
     .map((line) => JSON.parse(line) as Skipped);
-  const names = [...new Set(all.flatMap(({ programs }) => programs))].sort();
-  return names.map((name) => {
-    const concerned = all.filter(({ programs }) => programs.includes(name));
+  const found = [...new Set(all.flatMap(({ reasons }) => reasons))].sort();
+  return found.map((reason) => {
+    const concerned = all.filter(({ reasons }) => reasons.includes(reason));
     const tests = concerned.reduce((sum, it) => sum + it.tests, 0);
     const files = [...new Set(concerned.map(({ file }) => path.relative(process.cwd(), file)))];
-    return `skipped ${tests} tests: ${name} is not installed (${files.sort().join(", ")})`;
+    return `skipped ${tests} tests: ${reason} (${files.sort().join(", ")})`;
   });
 }

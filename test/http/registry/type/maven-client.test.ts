@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 import { expect } from "chai";
 import { nativeRegistry } from "../../../support/client/native-registry.ts";
 import { temporaryDirectory } from "../../../support/git/git.ts";
-import { needsProgram, skipWithout } from "../../../support/process/program.ts";
+import { needsProgram, skipFor } from "../../../support/process/program.ts";
 
 /** Where Debian installs plugins of Maven; it has the layout of a repository. */
 const installed = "/usr/share/maven-repo";
@@ -37,7 +37,10 @@ const settings = (local: string, token: string) => `<settings>
 </settings>`;
 
 describe("mvn", () => {
-  if (!needsProgram("mvn") || !skipWithout(existsSync(pluginFolder) ? [] : ["maven-deploy-plugin"]))
+  if (
+    !needsProgram("mvn") ||
+    !skipFor(existsSync(pluginFolder) ? [] : ["maven-deploy-plugin is not installed"])
+  )
     return;
 
   it("deploys releases and snapshots, and resolves them by their sums", async () => {

@@ -5,7 +5,7 @@ import { expect } from "chai";
 import { desksAt, follow } from "../../../support/client/client-lines.ts";
 import { nativeRegistry, run } from "../../../support/client/native-registry.ts";
 import { composerZip, debControl, zip } from "../../../support/git/archive.ts";
-import { needsProgram, skipWithout } from "../../../support/process/program.ts";
+import { needsProgram, skipFor } from "../../../support/process/program.ts";
 
 /** The lines that pages of repositories print, read from the page and given to the client as they stand. */
 const { app, anna, at } = await nativeRegistry();
@@ -62,7 +62,10 @@ const maven = "/usr/share/maven-repo";
 const deployPlugin = `${maven}/org/apache/maven/plugins/maven-deploy-plugin`;
 
 describe("the lines for mvn", () => {
-  if (!needsProgram("mvn") || !skipWithout(existsSync(deployPlugin) ? [] : ["maven-deploy-plugin"]))
+  if (
+    !needsProgram("mvn") ||
+    !skipFor(existsSync(deployPlugin) ? [] : ["maven-deploy-plugin is not installed"])
+  )
     return;
 
   it("deploy and resolve", async () => {
