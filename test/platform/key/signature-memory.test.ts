@@ -32,8 +32,8 @@ beforeEach(async () => {
   await rows().delete();
 });
 
-describe("what is remembered of signatures", () => {
-  it("is checked by git once, for all processes", async () => {
+describe("a cached check of a signature", () => {
+  it("is made by git once, for all processes", async () => {
     const questions = [question("c1", "k1"), question("c2", "k1")];
     const cache = new CheckCache();
     for (const process of [cache, cache, new CheckCache()]) {
@@ -43,14 +43,14 @@ describe("what is remembered of signatures", () => {
     expect(await rows()).to.have.length(2);
   });
 
-  it("is checked once for concurrent callers", async () => {
+  it("is made once for concurrent callers", async () => {
     const cache = new CheckCache();
     const ask = () => checkSignatures(db, [question("c1", "k1")], now, cache);
     await Promise.all([ask(), ask(), ask()]);
     expect(checked).to.deep.equal(["c1"]);
   });
 
-  it("is of the signed and all of the keys, in any order", async () => {
+  it("is used for the same object and all of the same keys, in any order", async () => {
     await checkSignatures(db, [question("c1", "k1", "k2")], now, new CheckCache());
     await checkSignatures(db, [question("c1", "k2", "k1")], now, new CheckCache());
     expect(checked).to.have.length(1);
@@ -62,12 +62,12 @@ describe("what is remembered of signatures", () => {
   });
 
   for (const [what, verdict, holds, over] of [
-    ["that a key signed, for months", good, 100, 181],
-    ["that it signed until it expires", { ...good, until: later(3) }, 2, 4],
-    ["what speaks against it, for hours", bad, 0.9, 1.1],
-    ["what speaks against it, for hours", { ...bad, kind: "expired" }, 0.9, 1.1],
+    ["for months where a key has signed", good, 100, 181],
+    ["until the key expires", { ...good, until: later(3) }, 2, 4],
+    ["for hours where the signature is bad", bad, 0.9, 1.1],
+    ["for hours where the key has expired", { ...bad, kind: "expired" }, 0.9, 1.1],
   ] as const) {
-    it(`is ${what}`, async () => {
+    it(`is kept ${what}`, async () => {
       answer = verdict;
       const cache = new CheckCache();
       await checkSignatures(db, [question("c1", "k1")], now, cache);
@@ -86,7 +86,7 @@ describe("what is remembered of signatures", () => {
     });
   }
 
-  it("is nothing where nothing was found out", async () => {
+  it("is not kept where git could not make it", async () => {
     for (const verdict of [
       { kind: "unsupported", program: "gpg" },
       { kind: "unfinished" },
