@@ -167,7 +167,7 @@ type Begun = ClaimedJob & Readonly<{ token: string }>;
 async function begun(
   deps: Deps,
   { agent, features }: Asking,
-  { job, token, spec, hasArtifacts }: Begun,
+  { job, position, token, spec, hasArtifacts }: Begun,
 ): Promise<JobAnswer | undefined> {
   const facts = await factsOf(deps, job);
   if (facts === undefined) return undefined;
@@ -186,7 +186,7 @@ async function begun(
       deps.log.warn({ err: error, jobId: job.id }, "a job cannot be read");
       return recordUnreadable(deps, { job, run, rules: spec });
     }),
-    beginRun(deps.db, run),
+    beginRun(deps.db, { ...run, given_position: position }),
   ]);
   if (payload === undefined) return undefined;
   keepRun(run.token_hash, token, payload);

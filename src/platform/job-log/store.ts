@@ -51,6 +51,13 @@ type Ending = "canceling_until" | "over_at";
 export type NewRun = Omit<JobRunRow, Later | Ending | "cancels_gracefully"> &
   Readonly<{ cancels_gracefully?: boolean }>;
 
+/** One that an agent has been given. */
+export type GivenRun = NewRun &
+  Readonly<{
+    /** Position of the event that gave the job to the agent. */
+    given_position: bigint;
+  }>;
+
 /** What the row of a run begins with beside that. */
 export const ofNewRun: Pick<JobRunRow, Later | Ending> = {
   ...{ confirmed_at: null, final_at: null, watched_at: null, sealed_at: null },
@@ -59,11 +66,12 @@ export const ofNewRun: Pick<JobRunRow, Later | Ending> = {
 };
 
 /**
- * One that was given up before it is noted stays so. So does the run of an agent that was given the job after it.
+ * One that was given up before it is noted stays so. So does the run of an agent that was given the job after it, which
+ * the log decides: the clocks of the processes that give jobs may differ.
  *
  * @param run its contact is the moment at which it was given
  */
-export async function beginRun(db: Knex, run: NewRun): Promise<void> {
+export async function beginRun(db: Knex, run: GivenRun): Promise<void> {
   const anew = { confirmed_at: null, canceling_until: null, over_at: null };
   const going = { cancels_gracefully: false, ...anew, ...run };
   await db("public.job_run")
@@ -71,7 +79,11 @@ export async function beginRun(db: Knex, run: NewRun): Promise<void> {
     .onConflict(["job_id", "attempt"])
     .merge()
     .whereRaw("job_run.token_hash <> excluded.token_hash")
-    .whereRaw("(job_run.over_at is not null or job_run.contact_at < excluded.contact_at)");
+    .where((earlier) => {
+      // Its agent goes no further, also where the log was moved and its positions with it.
+      earlier.whereRaw("job_run.over_at is not null");
+      earlier.orWhereRaw("coalesce(job_run.given_position, -1) < excluded.given_position");
+    });
 }
 
 /** Lets the agents of runs whose jobs are about to be canceled go on, where they know what to do with it. */

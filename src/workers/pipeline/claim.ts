@@ -3,6 +3,7 @@ import { job, queuedFirst } from "../../commands/pipeline/job.ts";
 import { bySystem } from "../../events/core/system.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { RevisionConflict } from "../../platform/event-store/event-store.ts";
+import { invariant } from "../../platform/invariant.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { type QueuedJob, type QueueFilter, queuedJobs } from "../../projections/pipeline/queue.ts";
 import type { JobRow } from "../../projections/pipeline/table.ts";
@@ -31,7 +32,11 @@ export type FoundJobs = Readonly<{
 }>;
 
 /** As it was in the queue, and as it is now. */
-export type ClaimedJob = QueuedJob;
+export type ClaimedJob = QueuedJob &
+  Readonly<{
+    /** Of the event that gave it to the agent. */
+    position: bigint;
+  }>;
 
 /** A few are enough, but for an agent that may not take them. */
 const [candidatesFirst, candidates] = [10, 20];
@@ -65,8 +70,8 @@ export async function claimNextJob(deps: ClaimDeps, claim: Claim): Promise<Claim
       if (claiming.has(jobId) || !(await mayTake(each)) || claiming.has(jobId)) continue;
       claiming.add(jobId);
       try {
-        const job = await claimJob(deps, claim, each.job);
-        if (job !== undefined) return { ...each, job };
+        const claimed = await claimJob(deps, claim, each.job);
+        if (claimed !== undefined) return { ...each, ...claimed };
       } catch (error) {
         claiming.delete(jobId);
         claim.freed?.();
@@ -92,7 +97,7 @@ async function claimJob(
   { store, now, visible }: ClaimDeps,
   { agentId, tokenHash, taken }: Claim,
   row: JobRow,
-): Promise<JobRow | undefined> {
+): Promise<Pick<ClaimedJob, "job" | "position"> | undefined> {
   const { id: jobId, pipeline_id: pipelineId, project_id: projectId, attempt } = row;
   const at = now().toISOString();
   const ids = { jobId, pipelineId, projectId, at };
@@ -103,12 +108,13 @@ async function claimJob(
     // The append is refused where more than that has happened to it.
     const { position } = await handleKept(store, job, order, queuedFirst);
     taken?.(jobId);
+    invariant(position !== undefined, "a claim is an event");
     // Until then it is in the queue for others.
     await visible(position).catch((error: unknown) => {
-      if (position !== undefined) unshown.set(visible, position);
+      unshown.set(visible, position);
       throw error;
     });
-    return assigned(row, { agentId, tokenHash, at });
+    return { job: assigned(row, { agentId, tokenHash, at }), position };
   } catch (error) {
     const isTaken = error instanceof Refusal && error.code === "job.taken";
     if (!isTaken && !(error instanceof RevisionConflict)) throw error;

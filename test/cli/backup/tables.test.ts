@@ -21,7 +21,13 @@ async function* given(lines: readonly string[]): AsyncGenerator<string> {
 
 async function givenRun() {
   const of = { job_id: randomUUID(), project_id: randomUUID(), agent_id: randomUUID() };
-  await beginRun(db, { ...of, attempt: 1, token_hash: "hash", contact_at: new Date() });
+  await beginRun(db, {
+    ...of,
+    attempt: 1,
+    token_hash: "hash",
+    contact_at: new Date(),
+    given_position: 1n,
+  });
   return of.job_id;
 }
 

@@ -51,7 +51,12 @@ before(async function () {
   jobId = job.local_id;
   const { id: job_id, attempt, project_id } = job;
   const run = { job_id, attempt, project_id, agent_id: ci.agentId };
-  await beginRun(app.deps.db, { ...run, token_hash: "x", contact_at: new Date() });
+  await beginRun(app.deps.db, {
+    ...run,
+    token_hash: "x",
+    contact_at: new Date(),
+    given_position: 1n,
+  });
   const part = { first: 0, data: Buffer.from(bomb), forms: [] };
   await appendLog(app.deps.db, { job_id, attempt }, part);
   await post(`${base}/merge-request`, {

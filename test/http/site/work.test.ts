@@ -239,6 +239,7 @@ later: {stage: test, script: make lint, when: manual}
       agent_id: ci.agentId,
       token_hash: "x",
       contact_at: new Date(),
+      given_position: 1n,
     });
   });
 

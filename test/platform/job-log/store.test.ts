@@ -18,7 +18,7 @@ const { db } = await testDatabase();
 async function givenRun() {
   const key = { job_id: randomUUID(), attempt: 1 };
   const others = { project_id: randomUUID(), agent_id: randomUUID(), token_hash: "hash" };
-  await beginRun(db, { ...key, ...others, contact_at: new Date() });
+  await beginRun(db, { ...key, ...others, contact_at: new Date(), given_position: 1n });
   return key;
 }
 
@@ -56,12 +56,45 @@ describe("a run that its agent has not confirmed", () => {
     const key = { job_id: randomUUID(), attempt: 1 };
     for (const token_hash of ["one", "two"]) {
       expect(await giveUpRun(db, { ...key, ...run(token_hash) }, at)).to.equal(true);
-      await beginRun(db, { ...key, ...run(token_hash) });
+      await beginRun(db, { ...key, ...run(token_hash), given_position: 1n });
       expect(await findRun(db, key)).to.include({ token_hash, confirmed_at: null });
       expect((await findRun(db, key))?.over_at).to.deep.equal(at);
     }
-    await beginRun(db, { ...key, ...run("three") });
+    await beginRun(db, { ...key, ...run("three"), given_position: 2n });
     expect(await findRun(db, key)).to.include({ token_hash: "three", over_at: null });
+  });
+});
+
+describe("a run that is noted late", () => {
+  const noted = { attempt: 1, project_id: randomUUID(), agent_id: randomUUID() };
+  const [early, late] = [new Date("2026-01-02T03:00:00Z"), new Date("2026-01-02T04:00:00Z")];
+
+  for (const [clocks, contact_at, contactOfLater] of [
+    ["in step", early, late],
+    ["an hour apart", late, early],
+  ] as const) {
+    it(`leaves that of the agent that got the job later, by clocks ${clocks}`, async () => {
+      const first = { token_hash: "first", contact_at, given_position: 5n };
+      const later = { token_hash: "later", contact_at: contactOfLater, given_position: 9n };
+      for (const order of [
+        [first, later],
+        [later, first],
+      ]) {
+        const key = { ...noted, job_id: randomUUID() };
+        for (const run of order) await beginRun(db, { ...key, ...run });
+        const kept = await findRun(db, { job_id: key.job_id, attempt: 1 });
+        expect(kept).to.include({ token_hash: "later" });
+      }
+    });
+  }
+
+  it("replaces one that a process of an earlier release noted", async () => {
+    const key = { ...noted, job_id: randomUUID() };
+    await db("public.job_run").insert({ ...key, token_hash: "first", contact_at: late });
+    await beginRun(db, { ...key, token_hash: "later", contact_at: early, given_position: 1n });
+    expect(await findRun(db, { job_id: key.job_id, attempt: 1 })).to.include({
+      token_hash: "later",
+    });
   });
 });
 

@@ -161,7 +161,7 @@ async function givenRun({ deps: { db } }: TestApp, ci: Ci): Promise<Running> {
       // Tests open many pages meanwhile: the run is neither returned for want of a confirmation nor failed for want of contact.
       const contact_at = new Date(Date.now() + 3_600_000);
       const run = { job_id, attempt, project_id, token_hash };
-      await beginRun(db, { ...run, agent_id: ci.agentId, contact_at });
+      await beginRun(db, { ...run, agent_id: ci.agentId, contact_at, given_position: 1n });
       expect(await confirmRun(db, run, contact_at)).to.equal(true);
       const part = { first: 0, data: Buffer.from(log), forms: [] };
       await appendLog(db, { job_id, attempt }, part);

@@ -47,7 +47,7 @@ before(async () => {
   await append(pipelineStream(pipelineId), created(1), planned(specOf("build")));
   await append(jobStream(jobId), queued(), taken());
   const key = { job_id: jobId, attempt: 1, project_id: projectId, agent_id: agentId };
-  await beginRun(db, { ...key, token_hash: token, contact_at });
+  await beginRun(db, { ...key, token_hash: token, contact_at, given_position: 1n });
   await db("public.job_run").where({ job_id: jobId }).update({ confirmed_at: contact_at });
 });
 

@@ -138,8 +138,9 @@ describe("an agent that claims a job and dies", () => {
     const [run] = await db("public.job_run").where({ job_id }).delete().returning("*");
     expect(await lookAfter(31_000)).to.equal(undefined);
     // As a process that was held up between the two.
-    const { project_id, agent_id, token_hash, contact_at } = run;
-    await beginRun(db, { job_id, attempt: 1, project_id, agent_id, token_hash, contact_at });
+    const { project_id, agent_id, token_hash, contact_at, given_position } = run;
+    const given = { job_id, attempt: 1, project_id, agent_id, token_hash, given_position };
+    await beginRun(db, { ...given, contact_at });
     const late = await findRun(db, { job_id, attempt: 1 });
     expect([late?.token_hash, late?.over_at === null]).to.deep.equal([token_hash, false]);
     expect((await put(lost, { state: "running" })).status).to.equal(403);
@@ -155,9 +156,10 @@ describe("an agent that claims a job and dies", () => {
     await lookAfter(31_000);
     const job = await begin();
     expect((await patch(job, 0, "begun")).status).to.equal(202);
-    // As a process that was held up between the two.
-    const { project_id, agent_id, token_hash, contact_at } = run;
-    await beginRun(db, { job_id, attempt: 1, project_id, agent_id, token_hash, contact_at });
+    // As a process that was held up between the two, and whose clock is an hour ahead.
+    const { project_id, agent_id, token_hash, contact_at, given_position } = run;
+    const given = { job_id, attempt: 1, project_id, agent_id, token_hash, given_position };
+    await beginRun(db, { ...given, contact_at: new Date(Number(contact_at) + 3_600_000) });
     expect((await patch(job, 5, " more")).status).to.equal(202);
     await put(job, { state: "success", output: { bytesize: 10 } });
     expect(await statusOf(pipeline)).to.equal("SUCCESS");
