@@ -29,7 +29,7 @@ import { PipelineView, presentPipeline } from "./view.ts";
 const path = `${base}/schedule` as const;
 const OneParams = ProjectParams.extend({ id: Uuid });
 
-const ScheduleView = z
+export const ScheduleView = z
   .object({
     id: z.uuid(),
     description: z.string(),

@@ -1,5 +1,7 @@
 import type { PageRoute } from "../page/route.ts";
 import { auditPages } from "./audit/audit-page.ts";
+import { scheduleFormPages } from "./cicd/schedule-form.ts";
+import { schedulePages } from "./cicd/schedule-page.ts";
 import { liveScript } from "./common/script.ts";
 import { siteStyle } from "./common/style.ts";
 import { issueFormPages } from "./issue/form-page.ts";
@@ -47,6 +49,8 @@ export const sitePages: readonly PageRoute[] = [
   ...requestListPages,
   ...requestPages,
   ...registryPages,
+  ...scheduleFormPages,
+  ...schedulePages,
   siteStyle,
   ...transferPages,
   ...webhookPages,

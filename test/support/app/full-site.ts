@@ -47,6 +47,7 @@ const log = [
 
 export type FullSite = Readonly<{
   webhookId: string;
+  scheduleId: string;
   repositories: Readonly<Record<string, string>>;
   commit: string;
   /** The page of a job that runs, and what its agent does to it. */
@@ -54,7 +55,12 @@ export type FullSite = Readonly<{
 }>;
 
 /** Each page that a person sees; in them a project with one of everything. */
-export const pagesOf = ({ webhookId, repositories, commit }: FullSite): readonly string[] => [
+export const pagesOf = ({
+  webhookId,
+  scheduleId,
+  repositories,
+  commit,
+}: FullSite): readonly string[] => [
   ...[
     "/login?choose=1",
     "/console",
@@ -76,6 +82,8 @@ export const pagesOf = ({ webhookId, repositories, commit }: FullSite): readonly
   `${forge}/merge-request/1/changes?filePath=src%2Fgreeting.ts&newLine=1&oldLine=0`,
   `/page${forge}/merge-request/new?sourceBranch=twice`,
   ...[`${forge}/cicd/pipeline`, `${forge}/cicd/pipeline/1`, `${forge}/cicd/pipeline/1/artifacts`],
+  ...[`${forge}/cicd/schedule`, `/page${forge}/cicd/schedule/new`],
+  `/page${forge}/cicd/schedule/${scheduleId}/edit`,
   ...[`${forge}/cicd/job/1`, `${forge}/environment`, `${forge}/repositories`],
   ...["npm", "generic"].map((type) => `${forge}/repositories/${repositories[type]}`),
   ...[`${forge}/setting/webhook`, `${forge}/setting/webhook/${webhookId}/delivery`],
@@ -105,11 +113,12 @@ export async function givenFullSite(
   await ci.commit({ ".forge-ci.yaml": pipelineFile }, "Add a pipeline");
   await givenWork(app, anna, post);
   const running = await givenRun(app, ci);
+  const scheduleId = await givenSchedule(post);
   const repositories = await givenRepositories(app, anna);
   for (const kind of ["team", "company"]) {
     await post(`/${kind}`, { title: `The ${kind}`, alias: `the-${kind}`, isPrivate: false });
   }
-  return { webhookId: String(id), repositories, commit, running };
+  return { webhookId: String(id), scheduleId, repositories, commit, running };
 }
 
 type Post = (at: string, body: unknown) => Promise<Readonly<Record<string, unknown>>>;
@@ -145,6 +154,15 @@ async function givenWork(app: TestApp, anna: TestUser, post: Post): Promise<void
   await post(`${at}/reply`, { discussionUuid: uuid, message: "Because once is lost." });
   const text = "## New\n\n- greets twice";
   await post(`${forge}/release`, { title: "One", tagName: "v1.0", description: text });
+}
+
+/** A schedule that no test meets. */
+async function givenSchedule(post: Post): Promise<string> {
+  const yearly = { cron: "0 3 1 1 *", timezone: "Europe/Berlin", refName: "main" };
+  const variables = [{ key: "DEPTH", value: "all" }];
+  const body = { ...yearly, description: "Every <b>year</b>", variables };
+  const { id } = await post(`${forge}/cicd/schedule`, body);
+  return String(id);
 }
 
 type Ci = ReturnType<typeof pipelinesOf>;

@@ -75,7 +75,7 @@ export async function peopleIn(
   const found: Readonly<{ id: string }>[] = [];
   const unknown: string[] = [];
   for (const userAlias of aliases) {
-    const id = known.get(userAlias) ?? (await userNamed(userAlias, ask));
+    const id = known.get(userAlias) ?? (await userNamed(userAlias, ask))?.id;
     if (id === undefined) unknown.push(userAlias);
     else found.push({ id });
   }
@@ -84,9 +84,10 @@ export async function peopleIn(
   throw invalid(unknown.map((alias) => ({ field, code, message: `Nobody is called ${alias}.` })));
 }
 
-async function userNamed(userAlias: string, ask: Visit["ask"]): Promise<string | undefined> {
+/** The user with this alias or id, if there is one. */
+export async function userNamed(userAlias: string, ask: Visit["ask"]): Promise<User | undefined> {
   try {
-    return (await ask.one("getUser", UserView, { params: { userAlias } })).id;
+    return await ask.one("getUser", UserView, { params: { userAlias } });
   } catch (error) {
     if (error instanceof Refusal && error.kind === "not_found") return undefined;
     throw error;

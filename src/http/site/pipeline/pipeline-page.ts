@@ -8,6 +8,7 @@ import { type Html, html } from "../../page/html.ts";
 import { type PageRoute, page, type Visit } from "../../page/route.ts";
 import { row, tableOf } from "../../page/table.ts";
 import { JobView, PipelineView } from "../../pipeline/view.ts";
+import { settingLinks } from "../cicd/place.ts";
 import { commitPath, type Names, projectPath, query as queryOf } from "../common/address.ts";
 import { button, mayPress, simpleAct } from "../common/form.ts";
 import { inProject } from "../common/frame.ts";
@@ -75,13 +76,14 @@ const showPipelines = page({
     );
     const next = html`They begin with a push once the project has a file <code>.forge-ci.yaml</code>.`;
     const mayStart = await mayPress(visit, "startPipeline", params);
+    const links = await settingLinks(base, of, visit);
     const head = ["Pipeline", "Status", "Branch or tag", "Commit", "Started by", "Created"];
     return {
       title: "Pipelines",
       wide: true,
       lead: lead("pipelines"),
       body: () => html`<section>${filterForm(address, filter)}
-<p class="actions"><a href="${base}${projectPath(of)}/environment">Environments</a></p>
+<p class="actions"><a href="${base}${projectPath(of)}/environment">Environments</a>${links}</p>
 ${rows.length === 0 ? noneListed(["pipeline", "pipelines"], { filter, address, next }) : tableOf("Pipelines", head, rows)}
 ${pager({ address: address + queryOf(filter), number, total: listed.totalElements })}</section>
 ${mayStart && html`<section aria-labelledby="start"><h2 id="start">Start a pipeline</h2>${startForm(startAddress(base, of), visit)}</section>`}`,

@@ -1,0 +1,7 @@
+import { type Names, projectPath } from "../common/address.ts";
+
+export const pipelinesPath = (of: Names): string => `${projectPath(of)}/cicd/pipeline`;
+export const schedulesPath = (of: Names): string => `${projectPath(of)}/cicd/schedule`;
+
+export const schedulePath = (of: Names, id: string): string =>
+  `${schedulesPath(of)}/${encodeURIComponent(id)}`;

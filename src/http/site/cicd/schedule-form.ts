@@ -1,0 +1,154 @@
+import { z } from "zod";
+
+import { invalid } from "../../core/schema.ts";
+import { html } from "../../page/html.ts";
+import { formStart } from "../../page/once.ts";
+import type { PageRoute, Visit } from "../../page/route.ts";
+import { ScheduleView } from "../../pipeline/schedule.ts";
+import { formPages } from "../common/form-page.ts";
+import { inProject } from "../common/frame.ts";
+import { seen } from "../common/piece.ts";
+import {
+  areaField,
+  boxes,
+  lineField,
+  type Sheet,
+  sheetNotice,
+  type Typed,
+  textOf,
+} from "../common/sheet.ts";
+import { baseOf } from "../common/text.ts";
+import { mustBeAsSeen } from "../issue/form-page.ts";
+import { at, names } from "../pipeline/address.ts";
+import { schedulesPath } from "./address.ts";
+import { neededAgain, versionOf, withoutSecret } from "./typed.ts";
+
+type Schedule = z.output<typeof ScheduleView>;
+
+const fields = [
+  ...["description", "cron", "timezone", "refName", "isTag", "active"],
+  ...["variables", "removeVariables"],
+];
+
+/** Offered while one types; the operation knows which others there are. */
+const timezones = ["UTC", ...Intl.supportedValuesOf("timeZone")];
+
+const box = (words: string) => [{ value: "true", words }];
+
+type ScheduleForm = Readonly<{
+  sheet: Sheet;
+  visit: Visit;
+  /** The one that is edited. */
+  schedule?: Schedule;
+  /** Where it leads when nothing is sent. */
+  back: string;
+  words: string;
+}>;
+
+function scheduleForm(base: string, { sheet: typed, visit, schedule, back, words }: ScheduleForm) {
+  const sheet = withoutSecret(typed, "variables");
+  const cronHint = "Minute, hour, day, month, day of the week: 0 3 * * 1-5 is 3:00 on weekdays.";
+  return html`<section aria-label="Schedule">${sheetNotice(typed, fields)}
+<form method="post" action="${base}${visit.here.split("?", 1)[0]}">${formStart(visit)}
+${schedule && html`<input type="hidden" name="updatedAt" value="${versionOf(typedOf(schedule))}">`}
+${lineField(sheet, { name: "description", label: "Description" })}
+${lineField(sheet, { name: "cron", label: "Cron", required: true, hint: cronHint })}
+${lineField(sheet, { name: "timezone", label: "Time zone", required: true, options: timezones })}
+${lineField(sheet, { name: "refName", label: "Branch or tag", required: true })}
+${boxes(sheet, { name: "isTag", label: "Kind", options: box("It is a tag") })}
+${areaField(sheet, {
+  ...{ name: "variables", label: "Variables, KEY=value a line", rows: 4 },
+  ...{ hint: variablesHint(schedule), ...neededAgain(typed, "variables") },
+})}
+${
+  (schedule?.variables.length ?? 0) > 0 &&
+  boxes(sheet, {
+    ...{ name: "removeVariables", label: "Variables that it has" },
+    options: box("Remove them"),
+  })
+}
+${boxes(sheet, { name: "active", label: "State", options: box("On") })}
+<p class="actions"><button>${words}</button> <a href="${base}${back}">Cancel</a></p></form></section>`;
+}
+
+function variablesHint(schedule: Schedule | undefined): string {
+  if (schedule === undefined) return "Jobs of its pipelines get them. Values are not shown again.";
+  const keys = schedule.variables.map(({ key }) => seen(key));
+  if (keys.length === 0) return "It has none. Values are not shown again.";
+  return `It has ${keys.join(", ")}. Empty: these stay. What is typed replaces all of them.`;
+}
+
+const newSchedule = formPages({
+  path: `${at}/schedule/new`,
+  operationIds: ["showNewPipelineSchedule", "createPipelineScheduleByPage"],
+  params: z.object(names),
+  async show({ params, sheet, visit }, deps) {
+    const { names: of, project, lead } = await inProject(visit.ask, params);
+    await visit.ask.project("createPipelineSchedule", params);
+    const preset = { timezone: ["UTC"], refName: [project.defaultBranch], active: ["true"] };
+    const filled = sheet.failure === undefined ? { typed: { ...preset, ...sheet.typed } } : sheet;
+    const form = { sheet: filled, visit, back: schedulesPath(of), words: "Create schedule" };
+    const body = scheduleForm(baseOf(deps), form);
+    return { title: "New schedule", wide: true, lead: lead("pipelines"), body: () => body };
+  },
+  async send({ params, typed, visit }) {
+    await visit.ask.run("createPipelineSchedule", { params, body: bodyOf(typed) });
+    return schedulesPath(params);
+  },
+});
+
+const editSchedule = formPages({
+  path: `${at}/schedule/{id}/edit`,
+  operationIds: ["showPipelineScheduleToEdit", "editPipelineScheduleByPage"],
+  params: z.object({ ...names, id: z.string() }),
+  async show({ params, sheet, visit }, deps) {
+    const { names: of, lead } = await inProject(visit.ask, params);
+    await visit.ask.project("changePipelineSchedule", params);
+    const schedule = await visit.ask.one("getPipelineSchedule", ScheduleView, { params });
+    const filled = sheet.failure === undefined ? { typed: typedOf(schedule) } : sheet;
+    const form = { sheet: filled, visit, schedule, back: schedulesPath(of), words: "Save" };
+    const body = scheduleForm(baseOf(deps), form);
+    return { title: "Edit schedule", wide: true, lead: lead("pipelines"), body: () => body };
+  },
+  async send({ params, typed, visit }) {
+    const schedule = await visit.ask.one("getPipelineSchedule", ScheduleView, { params });
+    mustBeAsSeen(typed, versionOf(typedOf(schedule)));
+    await visit.ask.run("changePipelineSchedule", { params, body: bodyOf(typed) });
+    return schedulesPath(params);
+  },
+});
+
+const typedOf = ({ description, cron, timezone, refName, isTag, active, variables }: Schedule) => ({
+  ...{ description: [description], cron: [cron], timezone: [timezone], refName: [refName] },
+  isTag: [String(isTag)],
+  active: [String(active)],
+  keys: variables.map(({ key }) => key),
+});
+
+const isTicked = (typed: Typed, name: string): boolean => textOf({ typed }, name) === "true";
+
+function bodyOf(typed: Typed) {
+  const text = (name: string) => textOf({ typed }, name).trim();
+  const variables = variablesIn(textOf({ typed }, "variables"));
+  const isSet = variables.length > 0 || isTicked(typed, "removeVariables");
+  return {
+    description: textOf({ typed }, "description"),
+    ...{ cron: text("cron"), timezone: text("timezone"), refName: text("refName") },
+    isTag: isTicked(typed, "isTag"),
+    active: isTicked(typed, "active"),
+    ...(isSet && { variables }),
+  };
+}
+
+/** @throws Refusal 422 when a line names no key */
+function variablesIn(text: string) {
+  const lines = text.split("\n").filter((line) => line.trim() !== "");
+  return lines.map((line) => {
+    const [, key = "", value = ""] = /^([^=]*)=(.*)$/.exec(line) ?? [];
+    if (key.trim() !== "") return { key: key.trim(), value };
+    const message = "Write a key, = and its value in each line.";
+    throw invalid([{ field: "variables", code: "variable.key_missing", message }]);
+  });
+}
+
+export const scheduleFormPages: readonly PageRoute[] = [...newSchedule, ...editSchedule];

@@ -1,0 +1,107 @@
+import { z } from "zod";
+
+import { type Html, html } from "../../page/html.ts";
+import { type PageRoute, page, type Visit } from "../../page/route.ts";
+import { row, tableOf } from "../../page/table.ts";
+import { ScheduleView } from "../../pipeline/schedule.ts";
+import { button, simpleAct } from "../common/form.ts";
+import { inProject } from "../common/frame.ts";
+import { PageNumber, pager, pageSize } from "../common/pager.ts";
+import { brief, empty, seen, when } from "../common/piece.ts";
+import { baseOf } from "../common/text.ts";
+import { at, names } from "../pipeline/address.ts";
+import { pipelinesPath, schedulePath, schedulesPath } from "./address.ts";
+import { ownersOf } from "./owner.ts";
+import { backToPipelines, openTo } from "./place.ts";
+
+type Schedule = z.output<typeof ScheduleView>;
+
+const OneParams = z.object({ ...names, id: z.string() });
+
+const acts = ["playPipelineSchedule", "changePipelineSchedule", "deletePipelineSchedule"] as const;
+type May = ReadonlySet<(typeof acts)[number]>;
+
+const showSchedules = page({
+  method: "get",
+  path: `${at}/schedule`,
+  operationId: "showPipelineSchedules",
+  besides: true,
+  access: "anonymous",
+  params: z.object(names),
+  query: z.object({ page: PageNumber }),
+  async handle({ params, query: { page: number }, visit }, deps) {
+    const { names: of, lead } = await inProject(visit.ask, params);
+    const base = baseOf(deps);
+    const input = { params, page: { number, size: pageSize } };
+    const { items, totalElements: total } = await visit.ask.list(
+      "listPipelineSchedules",
+      ScheduleView,
+      input,
+    );
+    const ownerOf = await ownersOf(base, items, visit);
+    const may = await openTo(visit, { ...params, id: items[0]?.id ?? "" }, acts);
+    const mayCreate = await visit.ask.may("createPipelineSchedule", params);
+    const rows = items.map((one) =>
+      row(
+        brief(one.description) || "–",
+        html`<code>${seen(one.cron)}</code>`,
+        seen(one.timezone),
+        `${one.isTag ? "tag " : ""}${seen(one.refName)}`,
+        one.active ? "on" : "off",
+        one.nextRunAt === null ? "–" : when(one.nextRunAt),
+        ownerOf(one),
+        actsPiece(`${base}/page${schedulePath(of, one.id)}`, one, { may, visit }),
+      ),
+    );
+    const address = base + schedulesPath(of);
+    const next = "A schedule starts a pipeline of a branch or tag at the times that it names.";
+    return {
+      title: "Schedules",
+      wide: true,
+      lead: lead("pipelines"),
+      body: () => html`<section>${mayCreate && html`<p class="actions"><a class="button" href="${base}/page${schedulesPath(of)}/new">New schedule</a></p>`}
+${rows.length === 0 ? empty("No schedules.", next) : tableOf("Schedules", head, rows)}
+${pager({ address, number, total })}</section>
+${backToPipelines(base, of)}`,
+    };
+  },
+});
+
+const head = [
+  ...["Schedule", "Cron", "Time zone", "Branch or tag"],
+  ...["State", "Next run", "Owner", ""],
+];
+
+function actsPiece(
+  to: string,
+  { description }: Schedule,
+  { may, visit }: Readonly<{ may: May; visit: Visit }>,
+): Html | false {
+  const named = (verb: string) =>
+    html`${verb}<span class="hidden"> ${brief(description) || "schedule"}</span>`;
+  const danger = { kind: "danger" } as const;
+  return (
+    may.size > 0 &&
+    html`<div class="actions">${may.has("playPipelineSchedule") && button(`${to}/play`, visit, named("Run now"))}
+${may.has("changePipelineSchedule") && html`<a class="button quiet" href="${to}/edit">${named("Edit")}</a>`}
+${may.has("deletePipelineSchedule") && button(`${to}/delete`, visit, named("Delete"), danger)}</div>`
+  );
+}
+
+const play = simpleAct({
+  path: `${at}/schedule/{id}/play`,
+  operationId: "playPipelineScheduleByPage",
+  params: OneParams,
+  apiOperation: "playPipelineSchedule",
+  back: (params) => pipelinesPath(params),
+});
+
+const remove = simpleAct({
+  path: `${at}/schedule/{id}/delete`,
+  operationId: "deletePipelineScheduleByPage",
+  params: OneParams,
+  apiOperation: "deletePipelineSchedule",
+  back: (params) => schedulesPath(params),
+});
+
+export const schedulePages: readonly PageRoute[] = [play, remove, showSchedules];

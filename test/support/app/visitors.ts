@@ -1,0 +1,55 @@
+import { expect } from "chai";
+
+import type { TestApp, TestProject, TestUser } from "./app.ts";
+import { loggedIn, type Visitor, visitor } from "./site-world.ts";
+
+/** Browsers of people with each right in a public project of anna; others have none in it. */
+export type Visitors = Readonly<{
+  anna: TestUser;
+  project: TestProject;
+  /** Path of the project. */
+  at: string;
+  owner: Visitor;
+  admin: Visitor;
+  developer: Visitor;
+  reporter: Visitor;
+  /** No member. */
+  other: Visitor;
+  stranger: Visitor;
+  /** A private project of anna, of which nobody else knows. */
+  hidden: string;
+}>;
+
+export async function givenVisitors(app: TestApp): Promise<Visitors> {
+  const anna = await app.givenUser("anna");
+  const project = await app.givenProject(anna, "open", { private: false });
+  await app.givenProject(anna, "hidden");
+  const at = "/project/anna/open";
+  const member = async (role: string): Promise<Visitor> => {
+    const user = await app.givenUser(role.toLowerCase());
+    const body = { userAlias: user.alias, role };
+    const invited = await app.post(`${at}/member/invite`, { token: anna.token, body });
+    expect(invited.status, invited.text).to.equal(200);
+    return await loggedIn(app, user);
+  };
+  const hidden = "/project/anna/hidden";
+  return {
+    ...{ anna, project, at, hidden, stranger: visitor(app) },
+    owner: await loggedIn(app, anna),
+    admin: await member("ADMIN"),
+    developer: await member("DEVELOPER"),
+    reporter: await member("REPORTER"),
+    other: await loggedIn(app, await app.givenUser("other")),
+  };
+}
+
+/** Posts a form of a page that shows it to nobody. */
+export async function forced(
+  who: Visitor,
+  at: string,
+  fields: Readonly<Record<string, string>> = {},
+) {
+  const { text } = await who.see("/console");
+  const csrf = /name="csrf" value="([^"]+)"/.exec(text)?.[1] ?? "";
+  return await who.post(at, { ...fields, csrf });
+}
