@@ -33,7 +33,7 @@ import { bool } from "../core/schema.ts";
 const maskedLengthMin = 8;
 const valueLengthMax = 64 * 1024;
 
-const VariableView = z
+export const VariableView = z
   .object({
     id: z.uuid(),
     key: z.string().meta({ examples: ["TOKEN"] }),

@@ -2,6 +2,8 @@ import type { PageRoute } from "../page/route.ts";
 import { auditPages } from "./audit/audit-page.ts";
 import { scheduleFormPages } from "./cicd/schedule-form.ts";
 import { schedulePages } from "./cicd/schedule-page.ts";
+import { variableFormPages } from "./cicd/variable-form.ts";
+import { variablePages } from "./cicd/variable-page.ts";
 import { liveScript } from "./common/script.ts";
 import { siteStyle } from "./common/style.ts";
 import { issueFormPages } from "./issue/form-page.ts";
@@ -53,5 +55,7 @@ export const sitePages: readonly PageRoute[] = [
   ...schedulePages,
   siteStyle,
   ...transferPages,
+  ...variableFormPages,
+  ...variablePages,
   ...webhookPages,
 ];

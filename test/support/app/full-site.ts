@@ -48,6 +48,7 @@ const log = [
 export type FullSite = Readonly<{
   webhookId: string;
   scheduleId: string;
+  variableId: string;
   repositories: Readonly<Record<string, string>>;
   commit: string;
   /** The page of a job that runs, and what its agent does to it. */
@@ -58,6 +59,7 @@ export type FullSite = Readonly<{
 export const pagesOf = ({
   webhookId,
   scheduleId,
+  variableId,
   repositories,
   commit,
 }: FullSite): readonly string[] => [
@@ -84,6 +86,8 @@ export const pagesOf = ({
   ...[`${forge}/cicd/pipeline`, `${forge}/cicd/pipeline/1`, `${forge}/cicd/pipeline/1/artifacts`],
   ...[`${forge}/cicd/schedule`, `/page${forge}/cicd/schedule/new`],
   `/page${forge}/cicd/schedule/${scheduleId}/edit`,
+  ...[`${forge}/setting/cicd/variable`, `/page${forge}/setting/cicd/variable/new`],
+  `/page${forge}/setting/cicd/variable/${variableId}/edit`,
   ...[`${forge}/cicd/job/1`, `${forge}/environment`, `${forge}/repositories`],
   ...["npm", "generic"].map((type) => `${forge}/repositories/${repositories[type]}`),
   ...[`${forge}/setting/webhook`, `${forge}/setting/webhook/${webhookId}/delivery`],
@@ -114,11 +118,12 @@ export async function givenFullSite(
   await givenWork(app, anna, post);
   const running = await givenRun(app, ci);
   const scheduleId = await givenSchedule(post);
+  const variableId = await givenVariables(post);
   const repositories = await givenRepositories(app, anna);
   for (const kind of ["team", "company"]) {
     await post(`/${kind}`, { title: `The ${kind}`, alias: `the-${kind}`, isPrivate: false });
   }
-  return { webhookId: String(id), scheduleId, repositories, commit, running };
+  return { webhookId: String(id), scheduleId, variableId, repositories, commit, running };
 }
 
 type Post = (at: string, body: unknown) => Promise<Readonly<Record<string, unknown>>>;
@@ -162,6 +167,14 @@ async function givenSchedule(post: Post): Promise<string> {
   const variables = [{ key: "DEPTH", value: "all" }];
   const body = { ...yearly, description: "Every <b>year</b>", variables };
   const { id } = await post(`${forge}/cicd/schedule`, body);
+  return String(id);
+}
+
+/** One that is masked and one that is not. */
+async function givenVariables(post: Post): Promise<string> {
+  const at = `${forge}/setting/cicd/variable`;
+  await post(at, { key: "REGION", value: "eu", environmentScope: "review/*" });
+  const { id } = await post(at, { key: "DEPLOY_KEY", value: "s3cret-s3cret", mask: true });
   return String(id);
 }
 

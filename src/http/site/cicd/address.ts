@@ -5,3 +5,8 @@ export const schedulesPath = (of: Names): string => `${projectPath(of)}/cicd/sch
 
 export const schedulePath = (of: Names, id: string): string =>
   `${schedulesPath(of)}/${encodeURIComponent(id)}`;
+
+export const variablesPath = (of: Names): string => `${projectPath(of)}/setting/cicd/variable`;
+
+export const variablePath = (of: Names, id: string): string =>
+  `${variablesPath(of)}/${encodeURIComponent(id)}`;

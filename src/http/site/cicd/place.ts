@@ -2,7 +2,7 @@ import type { Given } from "../../core/ask.ts";
 import { type Html, html } from "../../page/html.ts";
 import type { Visit } from "../../page/route.ts";
 import type { Names } from "../common/address.ts";
-import { pipelinesPath, schedulesPath } from "./address.ts";
+import { pipelinesPath, schedulesPath, variablesPath } from "./address.ts";
 
 /** The operations among these whose declared rights let the visitor in: only then are they offered. */
 export async function openTo<Id extends string>(
@@ -14,7 +14,10 @@ export async function openTo<Id extends string>(
   return new Set(operationIds.filter((_, index) => open[index]));
 }
 
-const places = [["listPipelineSchedules", "Schedules", schedulesPath]] as const;
+const places = [
+  ["listPipelineSchedules", "Schedules", schedulesPath],
+  ["listProjectPipelineVariables", "Variables", variablesPath],
+] as const;
 
 /** Links to what is set for pipelines, each for those who may read it. */
 export async function settingLinks(base: string, of: Names, visit: Visit): Promise<Html> {

@@ -1,0 +1,87 @@
+import { z } from "zod";
+
+import { type Html, html } from "../../page/html.ts";
+import { type PageRoute, page } from "../../page/route.ts";
+import { row, tableOf } from "../../page/table.ts";
+import { VariableView } from "../../pipeline/variable.ts";
+import { button, simpleAct } from "../common/form.ts";
+import { inProject } from "../common/frame.ts";
+import { PageNumber, pager, pageSize } from "../common/pager.ts";
+import { brief, empty, nothing, seen } from "../common/piece.ts";
+import { baseOf } from "../common/text.ts";
+import { names } from "../pipeline/address.ts";
+import { variablePath, variablesPath } from "./address.ts";
+import { backToPipelines, openTo } from "./place.ts";
+
+type Variable = z.output<typeof VariableView>;
+
+const at = "/project/{ownerAlias}/{projectAlias}/setting/cicd/variable";
+
+const valueLengthMax = 60;
+
+const showVariables = page({
+  method: "get",
+  path: at,
+  operationId: "showProjectPipelineVariables",
+  besides: true,
+  access: "anonymous",
+  params: z.object(names),
+  query: z.object({ page: PageNumber }),
+  async handle({ params, query: { page: number }, visit }, deps) {
+    const { names: of, lead } = await inProject(visit.ask, params);
+    const base = baseOf(deps);
+    const input = { params, page: { number, size: pageSize } };
+    const operationId = "listProjectPipelineVariables";
+    const { items, totalElements: total } = await visit.ask.list(operationId, VariableView, input);
+    const may = await openTo(visit, { ...params, id: items[0]?.id ?? "" }, [
+      "changeProjectPipelineVariable",
+      "deleteProjectPipelineVariable",
+    ]);
+    const mayCreate = await visit.ask.may("createProjectPipelineVariable", params);
+    const rows = items.map((one) => {
+      const to = `${base}/page${variablePath(of, one.id)}`;
+      const named = (verb: string) => html`${verb}<span class="hidden"> ${one.key}</span>`;
+      return row(
+        html`<code>${seen(one.key)}</code>${one.description && nothing(brief(one.description))}`,
+        valuePiece(one),
+        one.type.toLowerCase(),
+        one.environmentScope === null ? "all" : seen(one.environmentScope),
+        yesOrNo(one.mask),
+        yesOrNo(one.protected),
+        html`<div class="actions">${may.has("changeProjectPipelineVariable") && html`<a class="button quiet" href="${to}/edit">${named("Edit")}</a>`}
+${may.has("deleteProjectPipelineVariable") && button(`${to}/delete`, visit, named("Delete"), { kind: "danger" })}</div>`,
+      );
+    });
+    const address = base + variablesPath(of);
+    return {
+      title: "Variables",
+      wide: true,
+      lead: lead("pipelines"),
+      body: () => html`<section>${mayCreate && html`<p class="actions"><a class="button" href="${base}/page${variablesPath(of)}/new">New variable</a></p>`}
+${rows.length === 0 ? empty("No variables.", "Jobs of this project get what is set here, beside the variables of its team or company.") : tableOf("Variables", head, rows)}
+${pager({ address, number, total })}</section>
+${backToPipelines(base, of)}`,
+    };
+  },
+});
+
+const head = ["Key", "Value", "Kind", "Environments", "Masked", "Protected", ""];
+
+const yesOrNo = (value: boolean): string => (value ? "yes" : "no");
+
+/** What is masked in logs is not shown here either. */
+function valuePiece({ value, mask }: Variable): Html {
+  if (mask) return nothing("hidden");
+  if (value === null) return nothing("lost: set it again");
+  return html`<code>${brief(value, valueLengthMax)}</code>`;
+}
+
+const remove = simpleAct({
+  path: `${at}/{id}/delete`,
+  operationId: "deleteProjectPipelineVariableByPage",
+  params: z.object({ ...names, id: z.string() }),
+  apiOperation: "deleteProjectPipelineVariable",
+  back: (params) => variablesPath(params),
+});
+
+export const variablePages: readonly PageRoute[] = [remove, showVariables];
