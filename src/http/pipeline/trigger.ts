@@ -86,7 +86,9 @@ const postTrigger = route({
   errors: [403, 404, 422],
   async handle({ body, request }, deps) {
     const triggerId = deterministicId(request.commandId, "pipeline trigger");
-    const token = newToken(tokenPrefixes.pipelineTrigger);
+    // The same request always makes the same token, so one whose answer got lost can be repeated.
+    const entropy = Buffer.from(deps.vault.digest("pipeline trigger", request.commandId), "hex");
+    const token = newToken(tokenPrefixes.pipelineTrigger, entropy);
     const order = { type: "CreateTrigger", triggerId, tokenHash: hashToken(token) } as const;
     await write({ ...order, description: body.description }, request, deps);
     const row = await findTrigger(deps.db, request.project.id, { id: triggerId });
