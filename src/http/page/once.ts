@@ -91,7 +91,12 @@ const isOutcome = (answer: PageAnswer): answer is Outcome =>
 
 const Kept = z.union([
   z.object({ redirect: z.string() }),
-  z.object({ title: z.string(), markup: z.string() }),
+  z.object({
+    title: z.string(),
+    markup: z.string(),
+    lead: z.string().optional(),
+    wide: z.literal(true).optional(),
+  }),
 ]);
 
 /** As the body, which is sealed: a token may be in either. */
@@ -99,7 +104,10 @@ function kept(answer: Outcome, base: string): Answer {
   const outcome: z.input<typeof Kept> =
     "redirect" in answer
       ? { redirect: answer.redirect }
-      : { title: answer.title, markup: answer.body(base).markup };
+      : {
+          ...{ title: answer.title, markup: answer.body(base).markup },
+          ...{ lead: answer.lead?.(base).markup, wide: answer.wide },
+        };
   return { status: 200, headers: {}, body: JSON.stringify(outcome) };
 }
 
@@ -109,5 +117,11 @@ function again(body: Answer["body"]): PageAnswer {
   if (body === "") return { redirect: "/console" };
   const outcome = Kept.parse(JSON.parse(body));
   if ("redirect" in outcome) return outcome;
-  return { title: outcome.title, body: () => new Html(outcome.markup) };
+  const { title, markup, lead, wide } = outcome;
+  return {
+    title,
+    ...(lead !== undefined && { lead: () => new Html(lead) }),
+    ...(wide && { wide }),
+    body: () => new Html(markup),
+  };
 }

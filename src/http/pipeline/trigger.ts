@@ -27,10 +27,10 @@ import { PipelineView, presentPipeline } from "./view.ts";
 const path = `${base}/trigger` as const;
 const guarded = { tag, scope: "PROJECT_EDIT", access: "project:ADMIN" } as const;
 
-const TriggerView = z
+export const TriggerView = z
   .object({ id: z.uuid(), description: z.string(), ownerId: z.uuid(), createdAt: instant() })
   .meta({ id: "PipelineTrigger" });
-const CreatedTriggerView = TriggerView.extend({
+export const CreatedTriggerView = TriggerView.extend({
   token: z.string().meta({ description: "Shown once." }),
 }).meta({ id: "CreatedPipelineTrigger" });
 

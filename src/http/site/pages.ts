@@ -2,6 +2,7 @@ import type { PageRoute } from "../page/route.ts";
 import { auditPages } from "./audit/audit-page.ts";
 import { scheduleFormPages } from "./cicd/schedule-form.ts";
 import { schedulePages } from "./cicd/schedule-page.ts";
+import { triggerPages } from "./cicd/trigger-page.ts";
 import { variableFormPages } from "./cicd/variable-form.ts";
 import { variablePages } from "./cicd/variable-page.ts";
 import { liveScript } from "./common/script.ts";
@@ -55,6 +56,7 @@ export const sitePages: readonly PageRoute[] = [
   ...schedulePages,
   siteStyle,
   ...transferPages,
+  ...triggerPages,
   ...variableFormPages,
   ...variablePages,
   ...webhookPages,

@@ -88,6 +88,7 @@ export const pagesOf = ({
   `/page${forge}/cicd/schedule/${scheduleId}/edit`,
   ...[`${forge}/setting/cicd/variable`, `/page${forge}/setting/cicd/variable/new`],
   `/page${forge}/setting/cicd/variable/${variableId}/edit`,
+  `${forge}/cicd/trigger`,
   ...[`${forge}/cicd/job/1`, `${forge}/environment`, `${forge}/repositories`],
   ...["npm", "generic"].map((type) => `${forge}/repositories/${repositories[type]}`),
   ...[`${forge}/setting/webhook`, `${forge}/setting/webhook/${webhookId}/delivery`],
@@ -119,6 +120,7 @@ export async function givenFullSite(
   const running = await givenRun(app, ci);
   const scheduleId = await givenSchedule(post);
   const variableId = await givenVariables(post);
+  await post(`${forge}/cicd/trigger`, { description: "Of the mirror <b>" });
   const repositories = await givenRepositories(app, anna);
   for (const kind of ["team", "company"]) {
     await post(`/${kind}`, { title: `The ${kind}`, alias: `the-${kind}`, isPrivate: false });

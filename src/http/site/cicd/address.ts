@@ -10,3 +10,9 @@ export const variablesPath = (of: Names): string => `${projectPath(of)}/setting/
 
 export const variablePath = (of: Names, id: string): string =>
   `${variablesPath(of)}/${encodeURIComponent(id)}`;
+
+export const triggersPath = (of: Names): string => `${projectPath(of)}/cicd/trigger`;
+export const agentsPath = (of: Names): string => `${projectPath(of)}/runners`;
+
+export const agentPath = (of: Names, id: string): string =>
+  `${agentsPath(of)}/${encodeURIComponent(id)}`;

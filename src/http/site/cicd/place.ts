@@ -2,7 +2,7 @@ import type { Given } from "../../core/ask.ts";
 import { type Html, html } from "../../page/html.ts";
 import type { Visit } from "../../page/route.ts";
 import type { Names } from "../common/address.ts";
-import { pipelinesPath, schedulesPath, variablesPath } from "./address.ts";
+import { pipelinesPath, schedulesPath, triggersPath, variablesPath } from "./address.ts";
 
 /** The operations among these whose declared rights let the visitor in: only then are they offered. */
 export async function openTo<Id extends string>(
@@ -17,6 +17,7 @@ export async function openTo<Id extends string>(
 const places = [
   ["listPipelineSchedules", "Schedules", schedulesPath],
   ["listProjectPipelineVariables", "Variables", variablesPath],
+  ["listPipelineTriggers", "Triggers", triggersPath],
 ] as const;
 
 /** Links to what is set for pipelines, each for those who may read it. */
