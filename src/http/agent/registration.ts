@@ -16,7 +16,7 @@ import {
   ownerAt,
 } from "./owner-scope.ts";
 
-const RegistrationInfoView = z
+export const RegistrationInfoView = z
   .object({
     id: z.string().meta({ description: "Of the project or company; `instance` for all." }),
     registrationUrl: z.string().meta({ description: "What an agent is given as its URL." }),

@@ -1,5 +1,8 @@
 import type { PageRoute } from "../page/route.ts";
 import { auditPages } from "./audit/audit-page.ts";
+import { agentFormPages } from "./cicd/agent-form.ts";
+import { agentActPages } from "./cicd/agent-list.ts";
+import { agentPages } from "./cicd/agent-page.ts";
 import { scheduleFormPages } from "./cicd/schedule-form.ts";
 import { schedulePages } from "./cicd/schedule-page.ts";
 import { triggerPages } from "./cicd/trigger-page.ts";
@@ -31,6 +34,9 @@ import { refPages } from "./repository/ref-page.ts";
 
 /** Pages behind the addresses that the service sends. */
 export const sitePages: readonly PageRoute[] = [
+  ...agentActPages,
+  ...agentFormPages,
+  ...agentPages,
   ...auditPages,
   ...codePages,
   ...commitPages,

@@ -5,6 +5,7 @@ import { webhookTopics } from "../../../src/events/webhook/webhook.ts";
 import { appendLog, beginRun } from "../../../src/platform/job-log/store.ts";
 import { confirmRun } from "../../../src/projections/agent/job.ts";
 import type { JobRow } from "../../../src/projections/pipeline/table.ts";
+import { givenAgent } from "../agent/agent.ts";
 import { pipelinesOf } from "../agent/pipeline-app.ts";
 import { repositoriesAt } from "../client/registry.ts";
 import type { TestApp, TestUser } from "./app.ts";
@@ -49,6 +50,7 @@ export type FullSite = Readonly<{
   webhookId: string;
   scheduleId: string;
   variableId: string;
+  agentUuid: string;
   repositories: Readonly<Record<string, string>>;
   commit: string;
   /** The page of a job that runs, and what its agent does to it. */
@@ -60,6 +62,7 @@ export const pagesOf = ({
   webhookId,
   scheduleId,
   variableId,
+  agentUuid,
   repositories,
   commit,
 }: FullSite): readonly string[] => [
@@ -88,7 +91,7 @@ export const pagesOf = ({
   `/page${forge}/cicd/schedule/${scheduleId}/edit`,
   ...[`${forge}/setting/cicd/variable`, `/page${forge}/setting/cicd/variable/new`],
   `/page${forge}/setting/cicd/variable/${variableId}/edit`,
-  `${forge}/cicd/trigger`,
+  ...[`${forge}/cicd/trigger`, `${forge}/runners`, `/page${forge}/runners/${agentUuid}/edit`],
   ...[`${forge}/cicd/job/1`, `${forge}/environment`, `${forge}/repositories`],
   ...["npm", "generic"].map((type) => `${forge}/repositories/${repositories[type]}`),
   ...[`${forge}/setting/webhook`, `${forge}/setting/webhook/${webhookId}/delivery`],
@@ -120,12 +123,22 @@ export async function givenFullSite(
   const running = await givenRun(app, ci);
   const scheduleId = await givenSchedule(post);
   const variableId = await givenVariables(post);
+  const base = `${forge}/runners`;
+  const { id: agentUuid } = await givenAgent(app, { base, token: anna.token }, { tag_list: "gpu" });
   await post(`${forge}/cicd/trigger`, { description: "Of the mirror <b>" });
   const repositories = await givenRepositories(app, anna);
   for (const kind of ["team", "company"]) {
     await post(`/${kind}`, { title: `The ${kind}`, alias: `the-${kind}`, isPrivate: false });
   }
-  return { webhookId: String(id), scheduleId, variableId, repositories, commit, running };
+  return {
+    webhookId: String(id),
+    scheduleId,
+    variableId,
+    agentUuid,
+    repositories,
+    commit,
+    running,
+  };
 }
 
 type Post = (at: string, body: unknown) => Promise<Readonly<Record<string, unknown>>>;

@@ -2,7 +2,13 @@ import type { Given } from "../../core/ask.ts";
 import { type Html, html } from "../../page/html.ts";
 import type { Visit } from "../../page/route.ts";
 import type { Names } from "../common/address.ts";
-import { pipelinesPath, schedulesPath, triggersPath, variablesPath } from "./address.ts";
+import {
+  agentsPath,
+  pipelinesPath,
+  schedulesPath,
+  triggersPath,
+  variablesPath,
+} from "./address.ts";
 
 /** The operations among these whose declared rights let the visitor in: only then are they offered. */
 export async function openTo<Id extends string>(
@@ -18,6 +24,7 @@ const places = [
   ["listPipelineSchedules", "Schedules", schedulesPath],
   ["listProjectPipelineVariables", "Variables", variablesPath],
   ["listPipelineTriggers", "Triggers", triggersPath],
+  ["listProjectAgents", "Agents", agentsPath],
 ] as const;
 
 /** Links to what is set for pipelines, each for those who may read it. */

@@ -1,0 +1,77 @@
+import { z } from "zod";
+
+import { RegistrationInfoView } from "../../agent/registration.ts";
+import { type Html, html } from "../../page/html.ts";
+import { type PageRoute, page, type Visit } from "../../page/route.ts";
+import type { Names } from "../common/address.ts";
+import { button } from "../common/form.ts";
+import { PageNumber } from "../common/pager.ts";
+import { names } from "../pipeline/address.ts";
+import { agentsPath } from "./address.ts";
+import { agentsPage, at } from "./agent-list.ts";
+
+type Registration = z.output<typeof RegistrationInfoView>;
+
+const section = (content: Html): Html =>
+  html`<section aria-labelledby="register"><h2 id="register">Register an agent</h2>${content}</section>`;
+
+const showAgents = page({
+  method: "get",
+  path: at,
+  operationId: "showProjectAgents",
+  besides: true,
+  access: "anonymous",
+  params: z.object(names),
+  query: z.object({ page: PageNumber }),
+  async handle({ params, query: { page: number }, visit }, deps) {
+    const mayRegister = await visit.ask.may("getProjectAgentRegistration", params);
+    // Shown at a press of the button: the first request issues the token.
+    const registration = (base: string, of: Names) =>
+      mayRegister &&
+      section(html`<p>An agent registers itself with a token of the project.</p>
+${button(`${base}/page${agentsPath(of)}/registration`, visit, "Show the registration token")}`);
+    return await agentsPage({ params, number, visit, registration }, deps);
+  },
+});
+
+/** A form whose answer shows the token that the operation answers. */
+const tokenPage = (path: string, operationId: string, apiOperation: string): PageRoute =>
+  page({
+    method: "post",
+    path: `/page${at}/${path}`,
+    operationId,
+    access: "session",
+    params: z.object(names),
+    async handle({ params, visit }, deps) {
+      const shown = await visit.ask.one(apiOperation, RegistrationInfoView, { params });
+      const mayReset = await visit.ask.may("resetProjectAgentRegistration", params);
+      const registration = (base: string, of: Names) =>
+        section(
+          tokenPiece(shown, mayReset && `${base}/page${agentsPath(of)}/registration/reset`, visit),
+        );
+      return await agentsPage({ params, visit, registration }, deps);
+    },
+  });
+
+function tokenPiece(
+  { registrationUrl, registrationToken }: Registration,
+  resetAt: string | false,
+  visit: Visit,
+): Html {
+  return html`<p>Run this on the machine of the agent:</p>
+<code class="secret">ledgerforge agent register --url ${registrationUrl} --token ${registrationToken}</code>
+${resetAt !== false && html`<p class="hint">Another token makes this one invalid. Registered agents stay.</p>${button(resetAt, visit, "Issue another token")}`}`;
+}
+
+const showToken = tokenPage(
+  "registration",
+  "showProjectAgentRegistration",
+  "getProjectAgentRegistration",
+);
+const resetToken = tokenPage(
+  "registration/reset",
+  "resetProjectAgentRegistrationByPage",
+  "resetProjectAgentRegistration",
+);
+
+export const agentPages: readonly PageRoute[] = [resetToken, showAgents, showToken];
