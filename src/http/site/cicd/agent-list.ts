@@ -77,7 +77,7 @@ function actsPiece(to: string, { name, active }: Agent, { may, visit }: May): Ht
   return html`<div class="actions">${active && may.has("shutDownProjectAgent") && button(`${to}/pause`, visit, named("Pause"))}
 ${!active && mayChange && button(`${to}/resume`, visit, named("Resume"))}
 ${mayChange && html`<a class="button quiet" href="${to}/edit">${named("Edit")}</a>`}
-${may.has("deleteProjectAgent") && button(`${to}/delete`, visit, named("Delete"), { kind: "danger" })}</div>`;
+${may.has("deleteProjectAgent") && button(`${to}/delete`, visit, named("Delete"), { kind: "quiet danger" })}</div>`;
 }
 
 const one = { params: z.object({ ...names, runnerUuid: z.string() }), back: agentsPath };

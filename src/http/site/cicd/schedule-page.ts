@@ -7,7 +7,7 @@ import { ScheduleView } from "../../pipeline/schedule.ts";
 import { button, simpleAct } from "../common/form.ts";
 import { inProject } from "../common/frame.ts";
 import { PageNumber, pager, pageSize } from "../common/pager.ts";
-import { brief, empty, seen, when } from "../common/piece.ts";
+import { brief, empty, seen, when, word } from "../common/piece.ts";
 import { baseOf } from "../common/text.ts";
 import { at, names } from "../pipeline/address.ts";
 import { pipelinesPath, schedulePath, schedulesPath } from "./address.ts";
@@ -44,8 +44,8 @@ const showSchedules = page({
     const rows = items.map((one) =>
       row(
         brief(one.description) || "–",
-        html`<code>${seen(one.cron)}</code>`,
-        seen(one.timezone),
+        html`<code>${word(seen(one.cron))}</code>`,
+        word(seen(one.timezone)),
         `${one.isTag ? "tag " : ""}${seen(one.refName)}`,
         one.active ? "on" : "off",
         one.nextRunAt === null ? "–" : when(one.nextRunAt),
@@ -79,7 +79,7 @@ function actsPiece(
 ): Html | false {
   const named = (verb: string) =>
     html`${verb}<span class="hidden"> ${brief(description) || "schedule"}</span>`;
-  const danger = { kind: "danger" } as const;
+  const danger = { kind: "quiet danger" } as const;
   return (
     may.size > 0 &&
     html`<div class="actions">${may.has("playPipelineSchedule") && button(`${to}/play`, visit, named("Run now"))}

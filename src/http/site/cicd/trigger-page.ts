@@ -76,7 +76,7 @@ async function rowsOf(base: string, of: Names, triggers: readonly Trigger[], vis
       description || "–",
       ownerOf(one),
       when(one.createdAt),
-      may.size > 0 && button(to, visit, words, { kind: "danger" }),
+      may.size > 0 && button(to, visit, words, { kind: "quiet danger" }),
     );
   });
 }

@@ -49,7 +49,7 @@ const showVariables = page({
         yesOrNo(one.mask),
         yesOrNo(one.protected),
         html`<div class="actions">${may.has("changeProjectPipelineVariable") && html`<a class="button quiet" href="${to}/edit">${named("Edit")}</a>`}
-${may.has("deleteProjectPipelineVariable") && button(`${to}/delete`, visit, named("Delete"), { kind: "danger" })}</div>`,
+${may.has("deleteProjectPipelineVariable") && button(`${to}/delete`, visit, named("Delete"), { kind: "quiet danger" })}</div>`,
       );
     });
     const address = base + variablesPath(of);

@@ -39,7 +39,7 @@ export function button(
   {
     kind = "quiet",
     fields = {},
-  }: Readonly<{ kind?: "" | "quiet" | "danger"; fields?: Fields }> = {},
+  }: Readonly<{ kind?: "" | "quiet" | "danger" | "quiet danger"; fields?: Fields }> = {},
 ): Html {
   return html`<form method="post" action="${action}">${formStart(visit)}${hidden(fields)}<button class="${kind}">${words}</button></form>`;
 }

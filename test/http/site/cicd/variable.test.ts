@@ -111,6 +111,17 @@ describe("the form of a variable", () => {
     expect([short.status, valueIn(short)]).to.deep.equal([422, ""]);
   });
 
+  it("reveals nothing of a masked value, nor whether it is another one", async () => {
+    const edit = `${await given(masked)}/edit`;
+    const before = await admin.see(edit);
+    await app.put(edit.slice(5, -5), { token, body: { value: "another value" } });
+    const after = await admin.see(edit);
+    expect(after.text).not.to.contain("another value");
+    expect(typedInto(after, "updatedAt"))
+      .to.equal(typedInto(before, "updatedAt"))
+      .and.not.to.equal("");
+  });
+
   it("shows a value that is not masked, and empties it", async () => {
     const edit = `${await given({ key: "PLAIN", value: "\none </textarea>" })}/edit`;
     const page = await admin.see(edit);
