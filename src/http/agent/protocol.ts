@@ -8,7 +8,7 @@ import {
   agentNumber,
 } from "../../events/agent/agent.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
-import { hashToken, newToken, tokenPrefixes } from "../../platform/key/token.ts";
+import { derivedToken, hashToken, tokenPrefixes } from "../../platform/key/token.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { findRegistrationByToken, type RegistrationRow } from "../../projections/agent/agent.ts";
 import { forgetContact } from "../../projections/agent/contact.ts";
@@ -65,7 +65,7 @@ const register = route({
   async handle({ body, request }, deps) {
     const owner = await registeringOwner(deps, request, body.token);
     const agentId = AgentId.parse(deterministicId(request.commandId, "agent"));
-    const token = newToken(tokenPrefixes.agent);
+    const token = agentToken(deps, request);
     const command = {
       type: "RegisterAgent",
       agentId,
@@ -145,14 +145,17 @@ const resetToken = route({
   },
 });
 
+const agentToken = ({ vault }: Pick<Deps, "vault">, { commandId }: RequestContext): string =>
+  derivedToken(vault, { prefix: tokenPrefixes.agent, purpose: "agent token", of: commandId });
+
 /** Appends the hash of another token for an agent. Answers the token, which is not kept. */
 export async function issueToken(
   request: RequestContext,
-  { now }: Pick<Deps, "now">,
+  deps: Pick<Deps, "now" | "vault">,
   id: AgentId,
 ): Promise<z.output<typeof RegisteredView>> {
-  const token = newToken(tokenPrefixes.agent);
-  const at = now().toISOString();
+  const token = agentToken(deps, request);
+  const at = deps.now().toISOString();
   await request.execute(agent, id, { type: "ResetAgentToken", tokenHash: hashToken(token), at });
   return { id: agentNumber(id), token, token_expires_at: null };
 }

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { registration } from "../../commands/agent/registration.ts";
 import type { AgentOwner } from "../../events/agent/agent.ts";
 import { registrationIdOf } from "../../events/agent/registration.ts";
-import { hashToken, newToken, tokenPrefixes } from "../../platform/key/token.ts";
+import { derivedToken, hashToken, tokenPrefixes } from "../../platform/key/token.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { findRegistration } from "../../projections/agent/agent.ts";
 import type { Deps } from "../core/deps.ts";
@@ -33,9 +33,8 @@ export function registrationToken(
   owner: AgentOwner,
   generation: number,
 ): string {
-  const text = `${owner.type}:${owner.id ?? ""}:${generation}`;
-  const entropy = Buffer.from(vault.digest("agent registration", text), "hex");
-  return newToken(tokenPrefixes.runner, entropy);
+  const of = `${owner.type}:${owner.id ?? ""}:${generation}`;
+  return derivedToken(vault, { prefix: tokenPrefixes.runner, purpose: "agent registration", of });
 }
 
 export const registrationRoutes: readonly Route[] = agentOwnerScopes.flatMap((ownerScope) => [

@@ -7,7 +7,7 @@ import {
 } from "../../commands/pipeline/trigger.ts";
 import { ObjectId, Uuid } from "../../events/core/ids.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
-import { hashToken, newToken, tokenPrefixes } from "../../platform/key/token.ts";
+import { derivedToken, hashToken, tokenPrefixes } from "../../platform/key/token.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { findTrigger, listTriggers, type TriggerRow } from "../../projections/pipeline/trigger.ts";
 import { findProject } from "../../projections/project/project.ts";
@@ -86,9 +86,10 @@ const postTrigger = route({
   errors: [403, 404, 422],
   async handle({ body, request }, deps) {
     const triggerId = deterministicId(request.commandId, "pipeline trigger");
-    // The same request always makes the same token, so one whose answer got lost can be repeated.
-    const entropy = Buffer.from(deps.vault.digest("pipeline trigger", request.commandId), "hex");
-    const token = newToken(tokenPrefixes.pipelineTrigger, entropy);
+    const token = derivedToken(deps.vault, {
+      ...{ prefix: tokenPrefixes.pipelineTrigger, purpose: "pipeline trigger" },
+      of: request.commandId,
+    });
     const order = { type: "CreateTrigger", triggerId, tokenHash: hashToken(token) } as const;
     await write({ ...order, description: body.description }, request, deps);
     const row = await findTrigger(deps.db, request.project.id, { id: triggerId });

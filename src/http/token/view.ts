@@ -3,7 +3,7 @@ import { accessToken } from "../../commands/token/access-token.ts";
 import { AccessTokenId, type UserId } from "../../events/core/ids.ts";
 import { Scope, type TokenKind } from "../../events/token/access-token.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
-import { hashToken, newToken, tokenPrefixes } from "../../platform/key/token.ts";
+import { derivedToken, hashToken, tokenPrefixes } from "../../platform/key/token.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { findTokenByName, listTokenRows } from "../../projections/token/access-token.ts";
 import { requireScope } from "../access/gate.ts";
@@ -52,12 +52,11 @@ export async function createToken(
 ) {
   const { userId, commandId } = request;
   for (const scope of scopes) requireScope(request, scope);
-  // The same request always makes the same token, so one whose answer got lost can be repeated.
-  const entropy = Buffer.from(vault.digest(purposeOf[kind], commandId), "hex");
-  const token = newToken(prefixOf[kind], entropy);
+  const [prefix, purpose] = [prefixOf[kind], purposeOf[kind]];
+  const token = derivedToken(vault, { prefix, purpose, of: commandId });
   const command = {
     type: "CreateAccessToken",
-    tokenId: AccessTokenId.parse(deterministicId(commandId, purposeOf[kind])),
+    tokenId: AccessTokenId.parse(deterministicId(commandId, purpose)),
     userId,
     kind,
     name,

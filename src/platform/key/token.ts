@@ -1,6 +1,8 @@
 import { createHash, randomBytes } from "node:crypto";
 import { crc32 } from "node:zlib";
 
+import type { Vault } from "./vault.ts";
+
 /**
  * Access to REST and git, transport for the registries, runner for registering agents, agent and job for what
  * they do then, pipeline triggers, the two of OAuth.
@@ -34,6 +36,19 @@ export function newToken(prefix: TokenPrefix, entropy: Buffer = randomBytes(entr
   if (entropy.length !== entropyBytes) throw new Error(`A token takes ${entropyBytes} bytes`);
   const unsigned = `${prefix}_${base62(BigInt(`0x${entropy.toString("hex")}`), secretLength)}`;
   return unsigned + checksum(unsigned);
+}
+
+/**
+ * The token that follows from a text and the secret key of the instance: a request that is repeated by its command id
+ * gets the one that it made before, whose answer was lost.
+ *
+ * @param purpose distinguishes tokens of the same text
+ */
+export function derivedToken(
+  { digest }: Pick<Vault, "digest">,
+  { prefix, purpose, of }: Readonly<{ prefix: TokenPrefix; purpose: string; of: string }>,
+): string {
+  return newToken(prefix, Buffer.from(digest(purpose, of), "hex"));
 }
 
 /** Whether the text can be a token at all: cheap, before anything is looked up. */

@@ -3,6 +3,7 @@ import { expect } from "chai";
 
 import { pipelinesOf } from "../../support/agent/pipeline-app.ts";
 import { startTestApp } from "../../support/app/app.ts";
+import { loseAnswer } from "../../support/app/lost-answer.ts";
 
 const app = await startTestApp();
 const anna = await app.givenUser("anna");
@@ -15,9 +16,7 @@ describe("a trigger whose creation got no answer", () => {
     const create = () =>
       app.post(`${ci.base}/cicd/trigger`, { token: anna.token, headers, body: {} });
     const first = await create();
-    // What the process leaves when it dies between the event and the answer.
-    const lost = { status: null, headers: null, body: null, lease_until: new Date(0) };
-    expect(await app.deps.db("public.idempotent_answer").update(lost)).to.equal(1);
+    await loseAnswer(app);
     const { status, body } = await create();
     expect([status, body["id"]]).to.deep.equal([200, first.body["id"]]);
     const order = { body: { token: body["token"], refName: "main" } };
