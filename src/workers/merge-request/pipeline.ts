@@ -60,43 +60,59 @@ export const mergeRequestPipeline: Reactor = {
   coveredBy: ({ data }) => String(data["mergeRequestId"]),
 };
 
+const Payload = z.object({
+  mergeRequestId: z.uuid(),
+  /** Null: the request was opened. */
+  sourceCommit: ObjectId.nullable(),
+  metadata: EventMetadata,
+  eventId: z.string(),
+  position: z.string(),
+});
+
 export const mergeRequestPipelineWorker = defineWorker({
   queue,
   concurrency: creationsAtOnce,
-  payload: z.object({
-    mergeRequestId: z.uuid(),
-    /** Null: the request was opened. */
-    sourceCommit: ObjectId.nullable(),
-    metadata: EventMetadata,
-    eventId: z.string(),
-    position: z.string(),
-  }),
-  async run({ mergeRequestId, sourceCommit, metadata, eventId, position }, deps, signal) {
-    await deps.visible(BigInt(position));
-    const commandId = deterministicId("pipeline of merge request", eventId);
-    const { push: _, ...cause } = metadata;
-    const envelope = { ...cause, commandId, causationId: eventId };
-    const begun = await begunPipeline(deps, envelope);
-    if (begun !== undefined) {
-      const user = begun.origin.userId ?? begun.project.id;
-      await creationSeats.run(user, () => startPipeline(deps, begun), signal);
-      return;
-    }
-    const row = await findMergeRequestById(deps.db, mergeRequestId);
+  payload: Payload,
+  async run(payload, deps, signal) {
+    await deps.visible(BigInt(payload.position));
+    const row = await findMergeRequestById(deps.db, payload.mergeRequestId);
     if (row === undefined) return;
-    // A newer version has a job of its own, with the rights of the user who pushed it.
-    if (row.source_commit !== (sourceCommit ?? (await openedWith(deps.store, row)))) return;
-    const repository = await deps.git.find(row.project_id);
-    const commit = await repository?.objects.commit(row.source_commit);
-    if (commit === undefined || isSkipped(commit.message)) return;
-    if (sourceCommit !== null && !(await isStartedByPush(deps, row))) return;
-    const userId = sourceCommit === null ? row.author_id : await pusherOf(deps.db, row);
-    // Without a known pusher the pipeline would have no rights, so none is started.
-    if (userId === null) return;
-    const start = () => startMergeRequestPipeline(deps, row, { userId, metadata: envelope });
-    await creationSeats.run(userId, start, signal);
+    const user = await startedFor(deps, row, payload.sourceCommit);
+    await creationSeats.run(user ?? row.project_id, () => create(payload, deps), signal);
   },
 });
+
+const startedFor = async (
+  { db }: Pick<WorkerDeps, "db">,
+  row: MergeRequestRow,
+  sourceCommit: ObjectId | null,
+): Promise<UserId | null> => (sourceCommit === null ? row.author_id : pusherOf(db, row));
+
+/** Reads the request once it has a seat: it may be closed, and its user lose rights, while it waits. */
+async function create(
+  { mergeRequestId, sourceCommit, metadata, eventId }: z.output<typeof Payload>,
+  deps: WorkerDeps,
+): Promise<void> {
+  const commandId = deterministicId("pipeline of merge request", eventId);
+  const { push: _, ...cause } = metadata;
+  const envelope = { ...cause, commandId, causationId: eventId };
+  const begun = await begunPipeline(deps, envelope);
+  if (begun !== undefined) {
+    await startPipeline(deps, begun);
+    return;
+  }
+  const row = await findMergeRequestById(deps.db, mergeRequestId);
+  if (row === undefined) return;
+  // A newer version has a job of its own, with the rights of the user who pushed it.
+  if (row.source_commit !== (sourceCommit ?? (await openedWith(deps.store, row)))) return;
+  const repository = await deps.git.find(row.project_id);
+  const commit = await repository?.objects.commit(row.source_commit);
+  if (commit === undefined || isSkipped(commit.message)) return;
+  if (sourceCommit !== null && !(await isStartedByPush(deps, row))) return;
+  const userId = await startedFor(deps, row, sourceCommit);
+  // Without a known pusher the pipeline would have no rights, so none is started.
+  if (userId !== null) await startMergeRequestPipeline(deps, row, { userId, metadata: envelope });
+}
 
 /** The head of the source that the command of the author saw. */
 async function openedWith(store: EventStore, { id }: MergeRequestRow): Promise<ObjectId | null> {

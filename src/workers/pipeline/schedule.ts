@@ -35,6 +35,12 @@ export async function sweepSchedules({ db, queues, now }: WorkerDeps): Promise<v
   );
 }
 
+const Payload = z.object({
+  scheduleId: z.uuid(),
+  projectId: z.uuid(),
+  dueAt: z.iso.datetime(),
+});
+
 /**
  * Starts the pipeline of a schedule that is due, and sets its next time first: a failed start is not
  * repeated until then. A schedule whose user may not start pipelines any more is turned off.
@@ -42,30 +48,39 @@ export async function sweepSchedules({ db, queues, now }: WorkerDeps): Promise<v
 export const scheduleWorker = defineWorker({
   queue,
   concurrency: creationsAtOnce,
-  payload: z.object({ scheduleId: z.uuid(), projectId: z.uuid(), dueAt: z.iso.datetime() }),
-  async run({ scheduleId, projectId, dueAt }, deps, signal) {
-    const row = await findSchedule(deps.db, projectId, scheduleId);
-    if (row?.next_run_at?.toISOString() !== dueAt || !row.active) return;
-    const now = deps.now();
-    const metadataOf = (step: string) => {
-      const commandId = deterministicId("schedule", scheduleId, dueAt, step);
-      return bySystem({ commandId }, now.toISOString());
-    };
-    const place = { scheduleId, projectId: row.project_id, at: now.toISOString() };
-    if (!(await ownerMayStart(deps, row))) {
-      const command = { type: "TurnOffSchedule", ...place } as const;
-      const metadata = metadataOf("off");
-      await handle(deps.store, pipelineSchedule, { id: scheduleId, command, metadata });
-      return;
-    }
-    const start = () => runSchedule(deps, row, metadataOf("pipeline"));
-    await creationSeats.run(row.owner_id, start, signal);
-    const nextRunAt = nextRun(row.cron, row.timezone, now)?.toISOString() ?? null;
-    const command = { type: "RecordScheduleRun", ...place, dueAt, nextRunAt } as const;
-    const order = { id: scheduleId, command, metadata: metadataOf("ran") };
-    await handle(deps.store, pipelineSchedule, order);
+  payload: Payload,
+  async run(due, deps, signal) {
+    const row = await findSchedule(deps.db, due.projectId, due.scheduleId);
+    if (row === undefined) return;
+    await creationSeats.run(row.owner_id, () => runDue(due, deps), signal);
   },
 });
+
+/** Reads the schedule once it has a seat: its user may lose rights while it waits. */
+async function runDue(
+  { scheduleId, projectId, dueAt }: z.output<typeof Payload>,
+  deps: WorkerDeps,
+): Promise<void> {
+  const row = await findSchedule(deps.db, projectId, scheduleId);
+  if (row?.next_run_at?.toISOString() !== dueAt || !row.active) return;
+  const now = deps.now();
+  const metadataOf = (step: string) => {
+    const commandId = deterministicId("schedule", scheduleId, dueAt, step);
+    return bySystem({ commandId }, now.toISOString());
+  };
+  const place = { scheduleId, projectId: row.project_id, at: now.toISOString() };
+  if (!(await ownerMayStart(deps, row))) {
+    const command = { type: "TurnOffSchedule", ...place } as const;
+    const metadata = metadataOf("off");
+    await handle(deps.store, pipelineSchedule, { id: scheduleId, command, metadata });
+    return;
+  }
+  await runSchedule(deps, row, metadataOf("pipeline"));
+  const nextRunAt = nextRun(row.cron, row.timezone, now)?.toISOString() ?? null;
+  const command = { type: "RecordScheduleRun", ...place, dueAt, nextRunAt } as const;
+  const order = { id: scheduleId, command, metadata: metadataOf("ran") };
+  await handle(deps.store, pipelineSchedule, order);
+}
 
 async function ownerMayStart(deps: WorkerDeps, row: ScheduleRow): Promise<boolean> {
   const project = await findProjectById(deps.db, row.project_id);

@@ -40,6 +40,11 @@ export class Seats {
     }
   }
 
+  /** How many tasks of a user have no seat yet. */
+  waiting(user: string): number {
+    return countOf(this.#all, user) - countOf(this.#seated, user);
+  }
+
   async #runSeated<Result>(user: string, task: () => Promise<Result>): Promise<Result> {
     try {
       return await task();

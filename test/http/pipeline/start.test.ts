@@ -1,14 +1,17 @@
 import { expect } from "chai";
 
 import { pipelineScheduleStream } from "../../../src/events/pipeline/schedule.ts";
+import { waitingPerUserMax } from "../../../src/platform/pipeline-file/compiler.ts";
 import { commitCheck } from "../../../src/projections/pipeline/check.ts";
 import { expiredPipelines } from "../../../src/projections/pipeline/lifetime.ts";
 import { dueSchedules } from "../../../src/projections/pipeline/schedule.ts";
 import type { WorkerDeps } from "../../../src/workers/core/deps.ts";
 import { scheduleWorker } from "../../../src/workers/pipeline/schedule.ts";
+import { creationSeats } from "../../../src/workers/pipeline/seat.ts";
 import { sweepExpiredPipelines } from "../../../src/workers/pipeline/sweep.ts";
 import { pipelinesOf } from "../../support/agent/pipeline-app.ts";
 import { startTestApp } from "../../support/app/app.ts";
+import { eventually } from "../../support/app/eventually.ts";
 
 const app = await startTestApp();
 const anna = await app.givenUser("anna");
@@ -157,6 +160,32 @@ describe("a schedule", () => {
       expect(await ci.pipelines()).to.deep.equal([]);
     });
   }
+});
+
+describe("a schedule that waits behind other pipelines of its owner", () => {
+  it("is turned off when its owner loses the right meanwhile", async () => {
+    const ci = await given();
+    const body = { cron: "0 3 * * *", refName: "main" };
+    const { body: made } = await app.post(`${ci.base}/cicd/schedule`, { token, body });
+    const { signal } = new AbortController();
+    const frees: (() => void)[] = [];
+    const others = Array.from({ length: waitingPerUserMax }, () =>
+      creationSeats.run(anna.id, () => new Promise<void>((free) => frees.push(free)), signal),
+    );
+    await eventually(() => frees.length === waitingPerUserMax);
+    const dueAt = String(made["nextRunAt"]);
+    const data = { scheduleId: made["id"], projectId: ci.project.id, dueAt };
+    const running = scheduleWorker.runJob(data, depsAt(new Date(dueAt)), signal);
+    await eventually(() => creationSeats.waiting(anna.id) === 1);
+    await app.deps.db("app_user").where({ id: anna.id }).update({ banned_at: new Date() });
+    for (const free of frees) free();
+    await Promise.all([running, ...others]);
+    await app.deps.db("app_user").where({ id: anna.id }).update({ banned_at: null });
+    await app.deps.visible(await app.head());
+    expect(await ci.pipelines()).to.deep.equal([]);
+    const after = await app.get(`${ci.base}/cicd/schedule/${made["id"]}`, { token });
+    expect(after.body).to.include({ active: false });
+  });
 });
 
 describe("a trigger", () => {
