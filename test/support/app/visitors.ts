@@ -53,3 +53,25 @@ export async function forced(
   const csrf = /name="csrf" value="([^"]+)"/.exec(text)?.[1] ?? "";
   return await who.post(at, { ...fields, csrf });
 }
+
+/** Checks that 31 rows fill one page of a list and begin another. @param name what each row differs by */
+export async function expectTwoPages(who: Visitor, list: string, name: RegExp): Promise<void> {
+  const namesOn = async (at: string) =>
+    [...(await who.see(at)).text.matchAll(name)].map(([, each]) => each);
+  const all = [await namesOn(list), await namesOn(`${list}?page=1`)];
+  expect(all.map(({ length }) => length)).to.deep.equal([30, 1]);
+  expect(new Set(all.flat()).size).to.equal(31);
+  expect((await who.see(list)).text).to.contain(`href="${list}?page=1"`);
+}
+
+/** Checks that the page of pipelines leads to a list, and the list back, for administrators of the project alone. */
+export async function expectLinksOfAdmins(
+  { at, admin, developer, reporter, other }: Omit<Visitors, "anna" | "project">,
+  list: string,
+): Promise<void> {
+  const pipelines = `${at}/cicd/pipeline`;
+  expect((await admin.see(pipelines)).text).to.contain(`href="${list}"`);
+  expect((await admin.see(list)).text).to.contain(`href="${pipelines}">Back`);
+  for (const reader of [developer, reporter, other])
+    expect((await reader.see(pipelines)).text).not.to.contain(list);
+}

@@ -2,12 +2,17 @@ import { expect } from "chai";
 
 import { givenAgent } from "../../../support/agent/agent.ts";
 import { startTestApp } from "../../../support/app/app.ts";
-import { forced, givenVisitors } from "../../../support/app/visitors.ts";
+import {
+  expectLinksOfAdmins,
+  expectTwoPages,
+  forced,
+  givenVisitors,
+} from "../../../support/app/visitors.ts";
 import type { Shown } from "../../../support/client/browser.ts";
 
 const app = await startTestApp();
-const { anna, at, hidden, ...who } = await givenVisitors(app);
-const { owner, admin, developer, reporter, other, stranger } = who;
+const visitors = await givenVisitors(app);
+const { anna, at, hidden, owner, admin, developer, reporter, other, stranger } = visitors;
 const { token } = anna;
 const list = `${at}/runners`;
 const registration = `/page${list}/registration`;
@@ -66,23 +71,11 @@ describe("the page of agents", () => {
 
   it("has pages", async () => {
     for (let index = 10; index < 41; index += 1) await given({ description: `number ${index}` });
-    const numbers = async (at: string) =>
-      [...(await admin.see(at)).text.matchAll(/data-label="Agent">(number \d+)</g)].map(
-        ([, name]) => name,
-      );
-    const all = [await numbers(list), await numbers(`${list}?page=1`)];
-    expect(all.map(({ length }) => length)).to.deep.equal([30, 1]);
-    expect(new Set(all.flat()).size).to.equal(31);
-    expect((await admin.see(list)).text).to.contain(`href="${list}?page=1"`);
+    await expectTwoPages(admin, list, /data-label="Agent">(number \d+)</g);
   });
 
-  it("is reached from the pipelines by administrators alone, and leads back", async () => {
-    const pipelines = `${at}/cicd/pipeline`;
-    expect((await admin.see(pipelines)).text).to.contain(`href="${list}"`);
-    expect((await admin.see(list)).text).to.contain(`href="${pipelines}">Back`);
-    for (const reader of [developer, reporter, other])
-      expect((await reader.see(pipelines)).text).not.to.contain(list);
-  });
+  it("is reached from the pipelines by administrators alone, and leads back", () =>
+    expectLinksOfAdmins(visitors, list));
 });
 
 describe("the form of an agent", () => {
