@@ -84,6 +84,8 @@ type Declaration = Readonly<{
   anonymousWhen?: keyof Settings & `${string}Anon${string}`;
   /** All it needs is in its address; a body of any type is not read. */
   ignoresBody?: true;
+  /** Of a POST that changes nothing: sent again, it shows how things are then, to those who may read them then. */
+  onlyShows?: true;
 }>;
 
 type OutputOf<Schema> = Schema extends z.ZodType ? z.output<Schema> : undefined;

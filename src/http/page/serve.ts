@@ -175,7 +175,7 @@ async function servePage(
   };
   const { userId } = caller;
   const answer = await orLogin(ctx, route, session, () =>
-    userId === null
+    userId === null || route.onlyShows
       ? run()
       : onceSent({ ctx, route, fields, userId, base }, machinery.idempotency, run),
   );

@@ -34,12 +34,20 @@ ${button(`${base}/page${agentsPath(of)}/registration`, visit, "Show the registra
   },
 });
 
-/** A form whose answer shows the token that the operation answers. */
-const tokenPage = (path: string, operationId: string, apiOperation: string): PageRoute =>
+type TokenPage = Readonly<{
+  path: string;
+  operationId: string;
+  /** Answers the token. */
+  apiOperation: string;
+  onlyShows?: true;
+}>;
+
+/** A form whose answer shows the token. */
+const tokenPage = ({ path, apiOperation, ...declared }: TokenPage): PageRoute =>
   page({
+    ...declared,
     method: "post",
     path: `/page${at}/${path}`,
-    operationId,
     access: "session",
     params: z.object(names),
     async handle({ params, visit }, deps) {
@@ -63,15 +71,16 @@ function tokenPiece(
 ${resetAt !== false && html`<p class="hint">Another token makes this one invalid. Registered agents stay.</p>${button(resetAt, visit, "Issue another token")}`}`;
 }
 
-const showToken = tokenPage(
-  "registration",
-  "showProjectAgentRegistration",
-  "getProjectAgentRegistration",
-);
-const resetToken = tokenPage(
-  "registration/reset",
-  "resetProjectAgentRegistrationByPage",
-  "resetProjectAgentRegistration",
-);
+const showToken = tokenPage({
+  path: "registration",
+  operationId: "showProjectAgentRegistration",
+  apiOperation: "getProjectAgentRegistration",
+  onlyShows: true,
+});
+const resetToken = tokenPage({
+  path: "registration/reset",
+  operationId: "resetProjectAgentRegistrationByPage",
+  apiOperation: "resetProjectAgentRegistration",
+});
 
 export const agentPages: readonly PageRoute[] = [resetToken, showAgents, showToken];

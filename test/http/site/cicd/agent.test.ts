@@ -142,6 +142,25 @@ describe("the registration of agents", () => {
     expect(secretIn(reset)).to.contain(`--token ${await known()}`);
     expect(secretIn(await admin.see(list))).to.equal("");
   });
+
+  it("shows, when the form is sent again, how it is then", async () => {
+    const page = await admin.see(list);
+    const shown = await admin.submit(page, registration);
+    const reset = await owner.submit(
+      await owner.submit(await owner.see(list), registration),
+      `${registration}/reset`,
+    );
+    await given({ description: "joined later" });
+    const again = await admin.submit(page, registration);
+    expect(secretIn(again)).to.equal(secretIn(reset)).and.not.equal(secretIn(shown));
+    expect(again.text).to.contain("joined later");
+    const role = async (to: string) =>
+      await app.put(`${at}/member/role`, { token, body: { userAlias: "admin", role: to } });
+    expect((await role("REPORTER")).status).to.equal(200);
+    const refused = await admin.submit(page, registration);
+    expect((await role("ADMIN")).status).to.equal(200);
+    expect([refused.status, secretIn(refused)]).to.deep.equal([403, ""]);
+  });
 });
 
 describe("the rights of agents", () => {
