@@ -91,14 +91,18 @@ export function openEventStore(url: string, { pages = true }: EventStoreOptions 
   ) {
     for (let attempt = 1; ; attempt += 1) {
       const used = client;
+      let hasGiven = false;
       try {
         await mustBeSupported(used);
-        yield* read(used, pages && (await givesPages(used)));
+        for await (const page of read(used, pages && (await givesPages(used)))) {
+          hasGiven = true;
+          yield page;
+        }
         return;
       } catch (error) {
         renewAfter(used, error);
-        // A call that never started has given no event.
-        if (!mayStartAgain(error, attempt)) throw error;
+        // From its beginning it would give the same events twice; a server may word a failure as the client does.
+        if (hasGiven || !mayStartAgain(error, attempt)) throw error;
       }
     }
   }

@@ -80,3 +80,23 @@ describe("a call that begins while the connection to the event store is replaced
     await expect(appending).to.be.rejectedWith(StoreUnavailable, "Channel closed");
   });
 });
+
+describe("a read that fails after it gave events", () => {
+  it("is not begun again, however the failure is worded", async () => {
+    const shim = await startShim();
+    const store = openEventStore(shim.url);
+    shim.read((call) => {
+      call.write(eventAt(7n, 7n));
+      setImmediate(() => {
+        call.emit("error", { code: status.UNAVAILABLE, details: "Channel has been shut down" });
+      });
+    });
+    const given: bigint[] = [];
+    const reading = (async () => {
+      for await (const { position } of store.readStream(newStream())) given.push(position);
+    })();
+    await expect(reading).to.be.rejectedWith(StoreUnavailable, "Channel has been shut down");
+    expect(given).to.deep.equal([7n]);
+    await store.close();
+  });
+});
