@@ -21,6 +21,9 @@ const keptTables: Readonly<Record<string, readonly string[]>> = {
   container_blob: ["package_id", "digest"],
 };
 
+/** Columns with positions of the log that was backed up: the one beside which rows are put may have others. */
+const ofThatLog: Readonly<Record<string, readonly string[]>> = { job_run: ["given_position"] };
+
 const rowsAtOnce = 1_000;
 /** Rows of logs of jobs are the largest. */
 const rowsOfLogsAtOnce = 50;
@@ -76,11 +79,15 @@ export async function putTables(db: Knex, lines: AsyncIterable<string>): Promise
   return count;
 }
 
-/** A column that the release of the backup did not have gets its default, as in rows that are there when it comes. */
+/**
+ * A column that is not put back gets its default, as one does that the release of the backup did not have: as in rows
+ * that are there when it comes.
+ */
 async function insert(tx: Knex.Transaction, table: string, rows: readonly string[]): Promise<void> {
   const [first = "{}"] = rows;
   const columns = await tx(table).withSchema("public").columnInfo();
-  const names = Object.keys(JSON.parse(first)).filter((name) => Object.hasOwn(columns, name));
+  const isPut = (name: string) => Object.hasOwn(columns, name) && !ofThatLog[table]?.includes(name);
+  const names = Object.keys(JSON.parse(first)).filter(isPut);
   const list = names.map((name) => `"${name}"`).join(", ");
   await tx.raw(
     `insert into public."${table}" (${list})

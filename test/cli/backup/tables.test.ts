@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { expect } from "chai";
 
 import { putTables, tableLines } from "../../../src/cli/backup/tables.ts";
-import { beginRun } from "../../../src/platform/job-log/store.ts";
+import { beginRun, type GivenRun } from "../../../src/platform/job-log/store.ts";
 import { testDatabase } from "../../support/store/database.ts";
 
 const { db } = await testDatabase();
@@ -19,15 +19,10 @@ async function* given(lines: readonly string[]): AsyncGenerator<string> {
   yield* lines;
 }
 
-async function givenRun() {
+async function givenRun(given_position = 1n, over: Partial<GivenRun> = {}) {
   const of = { job_id: randomUUID(), project_id: randomUUID(), agent_id: randomUUID() };
-  await beginRun(db, {
-    ...of,
-    attempt: 1,
-    token_hash: "hash",
-    contact_at: new Date(),
-    given_position: 1n,
-  });
+  const run = { ...of, attempt: 1, token_hash: "hash", contact_at: new Date() };
+  await beginRun(db, { ...run, given_position, ...over });
   return of.job_id;
 }
 
@@ -37,7 +32,24 @@ describe("the tables of a backup", () => {
     const lines = await linesOf("job_run");
     await db("public.job_run").delete();
     expect(await putTables(db, given(lines))).to.equal(1);
-    expect(await linesOf("job_run")).to.deep.equal(lines);
+    const put = lines.map((line) =>
+      line.replace('"given_position": 1,', '"given_position": null,'),
+    );
+    expect(await linesOf("job_run"))
+      .to.deep.equal(put)
+      .and.not.deep.equal(lines);
+  });
+
+  it("leave the order of runs to the log that they are put beside", async () => {
+    await db("public.job_run").delete();
+    const job_id = await givenRun(900n);
+    const lines = await linesOf("job_run");
+    await db("public.job_run").delete();
+    await putTables(db, given(lines));
+    // The backup ended before the event that gave the job, and the positions of this log are lower.
+    await givenRun(20n, { job_id, token_hash: "anew" });
+    const [run] = await db("public.job_run");
+    expect(run).to.include({ job_id, token_hash: "anew", given_position: 20n });
   });
 
   it("get what a later release gives rows that were there before it", async () => {
