@@ -77,4 +77,22 @@ describe("the seats of pipelines that are created", () => {
     await third;
     expect(begun).to.deep.equal(["a1", "a3"]);
   });
+
+  it("are free again after tasks that fail", async () => {
+    const seats = new Seats({ seats: 2, ofUser: 1, waitingOfUser: 9 });
+    const failing = Array.from({ length: 8 }, (_, index) =>
+      seats.run(
+        "anna",
+        () => {
+          if (index % 2 === 0) throw new Error("failed at once");
+          return Promise.reject(new Error("failed later"));
+        },
+        signal,
+      ),
+    );
+    for (const { status } of await Promise.allSettled(failing)) expect(status).to.equal("rejected");
+    for (const user of ["anna", "bob"]) {
+      expect(await seats.run(user, async () => user, signal)).to.equal(user);
+    }
+  });
 });
