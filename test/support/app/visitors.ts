@@ -16,7 +16,7 @@ export type Visitors = Readonly<{
   /** No member. */
   other: Visitor;
   stranger: Visitor;
-  /** A private project of anna, of which nobody else knows. */
+  /** Path of a private project of anna, who is its only member. */
   hidden: string;
 }>;
 
@@ -43,7 +43,7 @@ export async function givenVisitors(app: TestApp): Promise<Visitors> {
   };
 }
 
-/** Posts a form of a page that shows it to nobody. */
+/** Posts a form that no page shows to this visitor. */
 export async function forced(
   who: Visitor,
   at: string,

@@ -21,7 +21,7 @@ import { baseOf } from "../common/text.ts";
 import { mustBeAsSeen } from "../issue/form-page.ts";
 import { at, names } from "../pipeline/address.ts";
 import { schedulesPath } from "./address.ts";
-import { neededAgain, versionOf, withoutSecret } from "./typed.ts";
+import { box, isTicked, neededAgain, versionOf, withoutSecret } from "./typed.ts";
 
 type Schedule = z.output<typeof ScheduleView>;
 
@@ -32,8 +32,6 @@ const fields = [
 
 /** Offered while one types; the operation knows which others there are. */
 const timezones = ["UTC", ...Intl.supportedValuesOf("timeZone")];
-
-const box = (words: string) => [{ value: "true", words }];
 
 type ScheduleForm = Readonly<{
   sheet: Sheet;
@@ -124,8 +122,6 @@ const typedOf = ({ description, cron, timezone, refName, isTag, active, variable
   active: [String(active)],
   keys: variables.map(({ key }) => key),
 });
-
-const isTicked = (typed: Typed, name: string): boolean => textOf({ typed }, name) === "true";
 
 function bodyOf(typed: Typed) {
   const text = (name: string) => textOf({ typed }, name).trim();

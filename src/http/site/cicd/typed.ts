@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 
-import { type Sheet, type Typed, textOf } from "../common/sheet.ts";
+import { type Option, type Sheet, type Typed, textOf } from "../common/sheet.ts";
 
 /** Changes with what a form shows: what `mustBeAsSeen` compares for a thing without a time of its change. */
 export const versionOf = (shown: Typed): string =>
@@ -19,3 +19,8 @@ export function withoutSecret(sheet: Sheet, field: string): Sheet {
 /** Of a field whose secret was left out: what was typed is not dropped unnoticed. */
 export const neededAgain = (sheet: Sheet, field: string): Readonly<{ required?: true }> =>
   sheet.failure !== undefined && textOf(sheet, field) !== "" ? { required: true } : {};
+
+/** The one box of a field that is on or off. */
+export const box = (words: string): readonly Option[] => [{ value: "true", words }];
+
+export const isTicked = (typed: Typed, name: string): boolean => textOf({ typed }, name) === "true";

@@ -20,7 +20,7 @@ import { baseOf } from "../common/text.ts";
 import { mustBeAsSeen } from "../issue/form-page.ts";
 import { names } from "../pipeline/address.ts";
 import { variablesPath } from "./address.ts";
-import { neededAgain, versionOf, withoutSecret } from "./typed.ts";
+import { box, isTicked, neededAgain, versionOf, withoutSecret } from "./typed.ts";
 
 type Variable = z.output<typeof VariableView>;
 
@@ -31,8 +31,6 @@ const kinds = VariableView.shape.type.options.map((value) => ({
   value,
   words: value === "FILE" ? "file: jobs get the path of a file with the value" : "variable",
 }));
-
-const box = (words: string) => [{ value: "true", words }];
 
 type VariableForm = Readonly<{
   sheet: Sheet;
@@ -117,8 +115,6 @@ const typedOf = (variable: Variable): Typed => ({
   protected: [String(variable.protected)],
   description: [variable.description ?? ""],
 });
-
-const isTicked = (typed: Typed, name: string): boolean => textOf({ typed }, name) === "true";
 
 function bodyOf(typed: Typed) {
   const text = (name: string) => textOf({ typed }, name);
