@@ -25,11 +25,15 @@ export class CallerShare {
 
   /** Work of the service itself has no limit of its own. */
   hasRoom(caller: string | undefined): boolean {
-    return caller === undefined || (this.#held.get(caller) ?? 0) < this.#eachMax;
+    return caller === undefined || this.heldBy(caller) < this.#eachMax;
+  }
+
+  heldBy(caller: string): number {
+    return this.#held.get(caller) ?? 0;
   }
 
   take(caller: string | undefined): void {
-    if (caller !== undefined) this.#held.set(caller, (this.#held.get(caller) ?? 0) + 1);
+    if (caller !== undefined) this.#held.set(caller, this.heldBy(caller) + 1);
   }
 
   giveBack(caller: string | undefined): void {

@@ -1,3 +1,4 @@
+import { CallerShare } from "../../platform/caller-share.ts";
 import { pipelinesBusy, waitingPerUserMax } from "../../platform/pipeline-file/compiler.ts";
 
 /** Pipelines that a process creates at once, so that most of them wait for the compiler. */
@@ -15,34 +16,34 @@ type Limits = Readonly<{ seats: number; ofUser: number; waitingOfUser: number }>
  * seat that gets free goes to the user who has the fewest.
  */
 export class Seats {
-  readonly #limits: Limits;
   readonly #waiting: Waiting[] = [];
-  /** By user, with a seat. */
-  readonly #seated = new Map<string, number>();
-  /** By user, with a seat or without. */
-  readonly #all = new Map<string, number>();
+  /** With a seat. */
+  readonly #seated: CallerShare;
+  /** With a seat or without. */
+  readonly #all: CallerShare;
   #free: number;
 
-  constructor(limits: Limits) {
-    this.#limits = limits;
-    this.#free = limits.seats;
+  constructor({ seats, ofUser, waitingOfUser }: Limits) {
+    this.#seated = new CallerShare(ofUser);
+    this.#all = new CallerShare(waitingOfUser);
+    this.#free = seats;
   }
 
   /** @throws Refusal 503 `pipeline.busy` when too many tasks of the user wait; the reason of the signal */
   async run<Result>(user: string, task: () => Promise<Result>, signal: AbortSignal) {
-    if (countOf(this.#all, user) >= this.#limits.waitingOfUser) throw pipelinesBusy();
-    change(this.#all, user, 1);
+    if (!this.#all.hasRoom(user)) throw pipelinesBusy();
+    this.#all.take(user);
     try {
       await this.#sit(user, signal);
       return await this.#runSeated(user, task);
     } finally {
-      change(this.#all, user, -1);
+      this.#all.giveBack(user);
     }
   }
 
   /** How many tasks of a user have no seat yet. */
   waiting(user: string): number {
-    return countOf(this.#all, user) - countOf(this.#seated, user);
+    return this.#all.heldBy(user) - this.#seated.heldBy(user);
   }
 
   async #runSeated<Result>(user: string, task: () => Promise<Result>): Promise<Result> {
@@ -50,7 +51,7 @@ export class Seats {
       return await task();
     } finally {
       this.#free += 1;
-      change(this.#seated, user, -1);
+      this.#seated.giveBack(user);
       this.#fill();
     }
   }
@@ -80,30 +81,22 @@ export class Seats {
       if (next === undefined) return;
       this.#waiting.splice(this.#waiting.indexOf(next), 1);
       this.#free -= 1;
-      change(this.#seated, next.user, 1);
+      this.#seated.take(next.user);
       next.start();
     }
   }
 
   #next(): Waiting | undefined {
     let found: Waiting | undefined;
-    let fewest = this.#limits.ofUser;
+    let fewest = Number.POSITIVE_INFINITY;
     for (const each of this.#waiting) {
-      const seated = countOf(this.#seated, each.user);
-      if (seated >= fewest) continue;
+      const seated = this.#seated.heldBy(each.user);
+      if (seated >= fewest || !this.#seated.hasRoom(each.user)) continue;
       fewest = seated;
       found = each;
     }
     return found;
   }
-}
-
-const countOf = (counts: ReadonlyMap<string, number>, key: string): number => counts.get(key) ?? 0;
-
-function change(counts: Map<string, number>, key: string, by: number): void {
-  const count = countOf(counts, key) + by;
-  if (count === 0) counts.delete(key);
-  else counts.set(key, count);
 }
 
 /** Of this process, for all queues whose jobs create pipelines: the compiler has no more room for a user. */
