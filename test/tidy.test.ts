@@ -1,4 +1,3 @@
-import { execFileSync } from "node:child_process";
 import { readdir, readFile } from "node:fs/promises";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
@@ -225,10 +224,7 @@ describe("packages that are loaded late", () => {
 });
 
 async function hasNamedExports(name: string): Promise<boolean> {
-  // From the sources: compiled tests import packages as bundles.
-  const resolve = `process.stdout.write(import.meta.resolve(${JSON.stringify(name)}))`;
-  const args = ["--input-type=module", "--eval", resolve];
-  const file = fileURLToPath(execFileSync(process.execPath, args).toString());
+  const file = fileURLToPath(import.meta.resolve(name));
   if (file.endsWith(".mjs")) return true;
   for (let at = path.dirname(file); at !== path.dirname(at); at = path.dirname(at)) {
     const text = await readFile(path.join(at, "package.json"), "utf8").catch(() => undefined);

@@ -14,8 +14,6 @@ import {
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 
-import { bundlePackages, importedBy } from "./packages.mjs";
-
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const outdir = path.join(root, ".tmp", "compiled");
 const folders = ["src", "test", "migrations"];
@@ -33,8 +31,9 @@ const timeOf = (file) => statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0
 
 /** Another compiler, or another version of this file, compiles everything anew. */
 function dropForeign() {
-  const names = ["test/support/compile.mjs", "test/support/packages.mjs", "bin/bundling.js"];
-  const makers = [...names, "package-lock.json"].map((name) => path.join(root, name));
+  const makers = ["test/support/compile.mjs", "package-lock.json"].map((name) =>
+    path.join(root, name),
+  );
   const made = makers.map((file) => `${timeOf(file)}`).join(" ");
   if (timeOf(stamp) > 0 && readFileSync(stamp, "utf8") === made) return;
   rmSync(outdir, { recursive: true, force: true });
@@ -48,7 +47,7 @@ function changed() {
   for (const folder of folders) {
     const names = filesOf(path.join(root, folder), ".ts").map((name) => path.join(folder, name));
     const compiled = new Set(names.map((name) => compiledName(name)));
-    for (const name of filesOf(path.join(outdir, folder), ".js")) {
+    for (const name of filesOf(path.join(outdir, folder), "js")) {
       const file = path.join(folder, name);
       if (!compiled.has(file)) rmSync(path.join(outdir, file));
     }
@@ -59,23 +58,29 @@ function changed() {
   return stale;
 }
 
-const compiledName = (name) => name.replace(/\.ts$/, ".js");
+/** Mocha imports a file of this ending at once, and tries `require` on others first. */
+const endingOfTests = /\.(test|system)\.ts$/;
+const compiledName = (name) => name.replace(endingOfTests, ".$1.mjs").replace(/\.ts$/, ".js");
 
 // A name of the same length in its stead, so that columns in the source map stay true.
 const imports = /^((?:import|export|\}).*"\.[^"]*\.)ts(";)$|(\bimport\("\.[^"]*\.)ts("\))/gm;
-const pointToCompiled = (text) =>
-  text.replace(imports, (_, start = "", end = "", dynamic = "", close = "") =>
-    start === "" ? `${dynamic}js${close}` : `${start}js${end}`,
-  );
+const pointToCompiled = (text, name) =>
+  text
+    .replace(imports, (_, start = "", end = "", dynamic = "", close = "") =>
+      start === "" ? `${dynamic}js${close}` : `${start}js${end}`,
+    )
+    .replace(/^(\/\/# sourceMappingURL=).*$/m, `$1${name}.map`);
 
 async function compile(names) {
   const esbuild = await import("esbuild");
   const times = new Map(names.map((name) => [compiledName(name), timeOf(path.join(root, name))]));
   const { outputFiles } = await esbuild.build({
     absWorkingDir: root,
-    entryPoints: names,
+    entryPoints: names.map((name) => ({
+      in: name,
+      out: compiledName(name).replace(/\.m?js$/, ""),
+    })),
     outdir,
-    outbase: ".",
     write: false,
     format: "esm",
     platform: "node",
@@ -84,15 +89,14 @@ async function compile(names) {
     sourcesContent: false,
     logLevel: "warning",
   });
-  // Before the files that import them.
-  await bundlePackages(outputFiles.flatMap(({ text }) => importedBy(text)));
   // The map first: a compiled file of the right time is complete.
-  for (const { path: file, text } of outputFiles.sort((a, b) => (a.path < b.path ? 1 : -1))) {
+  for (const { path: made, text } of outputFiles.sort((a, b) => (a.path < b.path ? 1 : -1))) {
+    const file = made.replace(/\.(test|system)\.js(\.map)?$/, ".$1.mjs$2");
     const time = times.get(path.relative(outdir, file));
     mkdirSync(path.dirname(file), { recursive: true });
     // Another run in this directory reads all of a file or none.
     const draft = `${file}.${process.pid}`;
-    writeFileSync(draft, time === undefined ? text : pointToCompiled(text));
+    writeFileSync(draft, time === undefined ? text : pointToCompiled(text, path.basename(file)));
     if (time !== undefined) utimesSync(draft, time / 1_000, time / 1_000);
     renameSync(draft, file);
   }

@@ -8,7 +8,14 @@ import { isBuilt, packageRoot } from "../../src/platform/installation.ts";
 export function compiledFile(file: string): string {
   const name = path.relative(packageRoot, path.resolve(packageRoot, file));
   if (name.startsWith("..") || !name.endsWith(".ts")) return path.resolve(file);
-  return path.join(packageRoot, ".tmp", "compiled", name.replace(/\.ts$/, ".js"));
+  const made = name.replace(/\.(test|system)\.ts$/, ".$1.mjs").replace(/\.ts$/, ".js");
+  return path.join(packageRoot, ".tmp", "compiled", made);
+}
+
+/** The TypeScript file that such a file is made of. */
+export function sourceOf(file: string): string {
+  const name = path.relative(path.join(packageRoot, ".tmp", "compiled"), file);
+  return name.startsWith("..") ? file : path.join(packageRoot, name.replace(/\.m?js$/, ".ts"));
 }
 
 /** The address to import it by. */

@@ -7,15 +7,14 @@ import { skippedLines, skippedVariable } from "./process/program.ts";
 import { stopTestServer, testServer } from "./store/postgres-server.ts";
 
 /**
- * Runs once, in mocha's main process. Run in parallel, the test files get their processes afterwards
- * and inherit the server's address. Run one after another, they are already loaded by now and start the
- * server when the first of them wants a database, so that a run without databases starts none.
+ * Runs once, in mocha's main process. The test files get their processes afterwards and inherit the server's address.
+ * With `--no-parallel`, for tests without a database, no server is started.
  */
 export async function mochaGlobalSetup(): Promise<void> {
   const directory = await mkdtemp(path.join(tmpdir(), "ledgerforge-run-"));
   process.env[skippedVariable] = path.join(directory, "skipped");
   process.env[documentVariable] = path.join(directory, "openapi.json");
-  if (process.argv.includes("--parallel")) await testServer();
+  if (!process.argv.includes("--no-parallel")) await testServer();
 }
 
 /** Prints what was skipped after mocha's own report, so that it stands in the last lines. */

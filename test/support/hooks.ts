@@ -1,33 +1,45 @@
 import { inspect } from "node:util";
 import { use } from "chai";
 import chaiAsPromised from "chai-as-promised";
-import Mocha from "mocha";
+import type { Context } from "mocha";
 
-import { releaseHeld } from "./app/released.ts";
+import { fileEnded } from "./app/released.ts";
 
 use(chaiAsPromised);
 
 const unhandled: unknown[] = [];
 
-// Mocha prints a rejection that nobody handles and goes on; here it is a failure like any other.
+// Mocha prints a rejection that nothing handles and goes on; here it is a failure like any other.
 process.on("unhandledRejection", (reason) => {
   unhandled.push(reason);
 });
 
-/**
- * A failure travels from the process of a parallel run as JSON, which has no bigint: mocha would report
- * none of the file's tests, and not say which failed.
- */
-type Fail = (this: unknown, test: unknown, error: unknown, force?: boolean) => unknown;
-const runner = Mocha.Runner.prototype as unknown as { fail: Fail };
-const { fail } = runner;
-runner.fail = function (test, error, force) {
-  for (const [key, value] of Object.entries(error ?? {})) {
-    const sent = canBeSent(value) ? value : inspect(value, { depth: 6, sorted: true });
-    Reflect.set(error as object, key, sent);
-  }
-  return fail.call(this, test, error, force);
+export const mochaHooks = {
+  /** Fails the test during which, or just before which, a promise was rejected and not handled. */
+  async afterEach(this: Context): Promise<void> {
+    sendable(this.currentTest?.err);
+    // Node reports a rejection once the microtasks of its turn are through.
+    await new Promise((resolve) => setImmediate(resolve));
+    const [reason] = unhandled.splice(0);
+    if (reason !== undefined) throw reason;
+  },
+  afterAll(): void {
+    fileEnded();
+    const [reason] = unhandled.splice(0);
+    if (reason !== undefined) throw reason;
+  },
 };
+
+/**
+ * A failure travels to mocha's main process as JSON, which has no bigint: without this, mocha reports none of the
+ * file's tests and does not say which failed.
+ */
+function sendable(error: Error | undefined): void {
+  for (const [key, value] of Object.entries(error ?? {})) {
+    if (!canBeSent(value))
+      Reflect.set(error as Error, key, inspect(value, { depth: 6, sorted: true }));
+  }
+}
 
 function canBeSent(value: unknown): boolean {
   try {
@@ -37,18 +49,3 @@ function canBeSent(value: unknown): boolean {
     return false;
   }
 }
-
-/** Fails the test during which, or just before which, a promise was rejected unheard. */
-export const mochaHooks = {
-  async afterEach(): Promise<void> {
-    // Node reports a rejection once the microtasks of its turn are through.
-    await new Promise((resolve) => setImmediate(resolve));
-    const [reason] = unhandled.splice(0);
-    if (reason !== undefined) throw reason;
-  },
-  afterAll(): void {
-    releaseHeld();
-    const [reason] = unhandled.splice(0);
-    if (reason !== undefined) throw reason;
-  },
-};

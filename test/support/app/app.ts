@@ -27,7 +27,7 @@ import { undocumented } from "./documented.ts";
 import { metadataFor } from "./history.ts";
 import { limits } from "./limits.ts";
 import { cheapHash } from "./password.ts";
-import { releaseAtEnd } from "./released.ts";
+import { releaseLater } from "./released.ts";
 import { removal } from "./removal.ts";
 
 export const secretKey = "a secret key for tests, 32 characters";
@@ -137,7 +137,7 @@ export async function startTestApp(options: TestAppOptions = {}) {
     /** Position of the newest event: unchanged when nothing was appended. */
     head: () => store.head(),
   };
-  releaseAtEnd(closing, http, http.deps, platform, app.deps, app);
+  releaseLater(closing, http, http.deps, platform, app.deps, app);
   return app;
 }
 

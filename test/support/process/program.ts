@@ -1,5 +1,6 @@
 import { accessSync, appendFileSync, constants } from "node:fs";
 import path from "node:path";
+import { sourceOf } from "../compiled.ts";
 
 /** Debian keeps servers where only root's shells look. */
 export const programPath = `${process.env["PATH"]}:/usr/sbin:/usr/local/sbin`;
@@ -41,13 +42,8 @@ export function skipFor(reasons: readonly string[]): boolean {
   // A suite without tests is never run; it knows the file and the suite that this was called in.
   const { file = "", parent } = describe(`skipped: ${reasons.join(", ")}`, () => undefined);
   before(function () {
-    // Run one after another, all files share the root suite: the others go on.
-    const suites = parent?.suites.filter((suite) => suite.file === file) ?? [];
-    const isShared = suites.length < (parent?.suites.length ?? 0);
-    const skipped = isShared || parent === undefined ? suites : [parent];
-    note({ reasons, file, tests: skipped.reduce((sum, it) => sum + it.total(), 0) });
-    if (!isShared) this.skip();
-    for (const suite of suites) suite.pending = true;
+    note({ reasons, file: sourceOf(file), tests: parent?.total() ?? 0 });
+    this.skip();
   });
   return false;
 }
