@@ -33,7 +33,7 @@ module.exports = {
   parallel: true,
   jobs: 3,
   // The compiled files of a folder, and the sources, which `ignore` then leaves out without a warning.
-  extension: ["test.mjs", "system.mjs", "test.ts", "system.ts"],
+  extension: ["test", "system", "kills"].flatMap((kind) => [`${kind}.mjs`, `${kind}.ts`]),
   recursive: true,
   timeout: 240_000,
   exit: false,

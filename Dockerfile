@@ -1,6 +1,6 @@
 # Every role of the service in one image; which one runs is said by the command. Without a command it
 # brings up everything, the embedded stores included, on the volume /data.
-FROM node:20.20.0-bookworm-slim AS build
+FROM node:24-bookworm-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
 COPY bin bin
@@ -9,7 +9,7 @@ COPY migrations migrations
 COPY src src
 RUN npm run build && npm prune --omit=dev --ignore-scripts
 
-FROM node:20.20.0-bookworm-slim
+FROM node:24-bookworm-slim
 # git serves clones and pushes, with gpg and ssh-keygen it checks signatures; ca-certificates let webhooks and git speak TLS.
 RUN apt-get update \
   && apt-get install -y --no-install-recommends ca-certificates git gpg openssh-client \

@@ -59,7 +59,7 @@ function changed() {
 }
 
 /** Mocha imports a file of this ending at once, and tries `require` on others first. */
-const endingOfTests = /\.(test|system)\.ts$/;
+const endingOfTests = /\.(test|system|kills)\.ts$/;
 const compiledName = (name) => name.replace(endingOfTests, ".$1.mjs").replace(/\.ts$/, ".js");
 
 // A name of the same length in its stead, so that columns in the source map stay true.
@@ -91,7 +91,7 @@ async function compile(names) {
   });
   // The map first: a compiled file of the right time is complete.
   for (const { path: made, text } of outputFiles.sort((a, b) => (a.path < b.path ? 1 : -1))) {
-    const file = made.replace(/\.(test|system)\.js(\.map)?$/, ".$1.mjs$2");
+    const file = made.replace(/\.(test|system|kills)\.js(\.map)?$/, ".$1.mjs$2");
     const time = times.get(path.relative(outdir, file));
     mkdirSync(path.dirname(file), { recursive: true });
     // Another run in this directory reads all of a file or none.

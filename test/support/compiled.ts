@@ -8,7 +8,7 @@ import { isBuilt, packageRoot } from "../../src/platform/installation.ts";
 export function compiledFile(file: string): string {
   const name = path.relative(packageRoot, path.resolve(packageRoot, file));
   if (name.startsWith("..") || !name.endsWith(".ts")) return path.resolve(file);
-  const made = name.replace(/\.(test|system)\.ts$/, ".$1.mjs").replace(/\.ts$/, ".js");
+  const made = name.replace(/\.(test|system|kills)\.ts$/, ".$1.mjs").replace(/\.ts$/, ".js");
   return path.join(packageRoot, ".tmp", "compiled", made);
 }
 

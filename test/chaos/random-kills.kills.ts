@@ -22,9 +22,9 @@ import {
   revokeTokens,
 } from "./writers.ts";
 
-/** `CHAOS_SECONDS=3600 CHAOS_SEED=7 npm run chaos` kills for an hour what a run before killed. */
-const seconds = Number(process.env["CHAOS_SECONDS"] ?? 60);
-const seed = Number(process.env["CHAOS_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
+/** `KILLS_SECONDS=3600 KILLS_SEED=7 npm run test:kills` kills for an hour what a run before killed. */
+const seconds = Number(process.env["KILLS_SECONDS"] ?? 60);
+const seed = Number(process.env["KILLS_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
 const victims = ["http", "projections", "workers", "event-store", "postgres"] as const;
 const recoveryMaxMs = 120_000;
 /** Longer than five minutes, after which a line is checked whose job the queue lost, and the minute of its sweep. */

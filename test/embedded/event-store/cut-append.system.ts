@@ -25,7 +25,7 @@ closing.push(() => pool.end());
 const client = streamsClient(server.url);
 closing.push(async () => client.close());
 
-/** `CUTS=1000 npx mocha test/embedded/event-store/cut-append.test.ts` cuts off a thousand each way. */
+/** `CUTS=1000 npx mocha test/embedded/event-store/cut-append.system.ts` cuts off a thousand each way. */
 const cuts = Number(process.env["CUTS"] ?? 100);
 const seed = Number(process.env["CUTS_SEED"] ?? 17);
 const random = randomNumbers(seed);
