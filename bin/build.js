@@ -52,6 +52,7 @@ async function bundle(outdir) {
     absWorkingDir: root,
     entryPoints: [
       ...["src/cli/main.ts", "src/main.ts", "src/platform/highlight-thread.ts"],
+      "src/platform/event-loop/stall-thread.ts",
       "src/platform/git/owners/owner-thread.ts",
       "src/platform/markdown/render-thread.ts",
       "src/platform/package/nuget/registration-thread.ts",

@@ -78,6 +78,7 @@ const variables = z.object({
     )
     .optional(),
   LOG_LEVEL: z.enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"]).default("info"),
+  EVENT_LOOP_STALL_SECONDS: integer(0, 3_600).default(10),
   MAX_PROJECT_BYTES: integer(0, Number.MAX_SAFE_INTEGER)
     .transform((bytes) => (bytes === 0 ? null : bytes))
     .default(null),
@@ -121,6 +122,8 @@ export type Settings = Readonly<{
   /** Sender of mails; undefined when it follows from the public address. */
   mailFrom: string | undefined;
   logLevel: z.output<typeof variables>["LOG_LEVEL"];
+  /** A process whose event loop stands still for so long is killed; 0: none is. */
+  eventLoopStallSeconds: number;
   blobBytesMax: number;
   recursionDepthMax: number;
   releaseFileBytesMax: number;
@@ -177,6 +180,7 @@ export function readSettings(environment: Environment = process.env): Settings {
     smtpUrl: data.SMTP_URL,
     mailFrom: data.MAIL_FROM,
     logLevel: data.LOG_LEVEL,
+    eventLoopStallSeconds: data.EVENT_LOOP_STALL_SECONDS,
     blobBytesMax: data.MAX_BLOB_BYTES,
     recursionDepthMax: data.MAX_RECURSION_DEPTH,
     releaseFileBytesMax: data.MAX_RELEASE_FILE_BYTES,

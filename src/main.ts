@@ -3,6 +3,7 @@ import { setTimeout as delay } from "node:timers/promises";
 
 import type { Config } from "./config.ts";
 import type { Administrator } from "./first-administrator.ts";
+import { watchEventLoop } from "./platform/event-loop/watch.ts";
 import { StoreUnavailable, UnsupportedServer } from "./platform/event-store/event-store.ts";
 import { openLog } from "./platform/log.ts";
 import { throttledLog } from "./platform/throttled-log.ts";
@@ -219,8 +220,11 @@ export async function startRoles(
   names: readonly RoleName[],
   signal: AbortSignal,
 ): Promise<RunningRoles> {
-  const platform = await openPlatform(config, names.join(" "));
-  const running: Running[] = [platform];
+  const role = names.join(" ");
+  const platform = await openPlatform(config, role);
+  const { eventLoopStallSeconds: stallSeconds, dataDir } = config;
+  const watch = watchEventLoop({ stallSeconds, dataDir, role, log: platform.log });
+  const running: Running[] = [platform, watch];
   const close = async (): Promise<void> => {
     for (const part of running.toReversed()) await part.close();
     platform.log.info("closed");

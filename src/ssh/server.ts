@@ -2,6 +2,8 @@ import { createServer, type Socket } from "node:net";
 import type { Logger } from "pino";
 import ssh2, { type AuthContext, type Connection, type Session } from "ssh2";
 
+import { bindOperation, isSuspended } from "../platform/event-loop/operation.ts";
+import { networkOf } from "../platform/network.ts";
 import type { SshLoginRow } from "../projections/user/ssh-key.ts";
 import type { Proof } from "./authentication.ts";
 import { type AdmissionLimits, ConnectionLimit, type Entry } from "./connection-limit.ts";
@@ -94,7 +96,13 @@ export async function startSshServer(
     const key = `${socket.remoteAddress} ${socket.remotePort}`;
     entries.set(key, entry);
     socket.once("close", () => entries.delete(key));
-    server.injectSocket(socket);
+    // The library reads packets as the socket hands them on, for all channels of a connection.
+    const running = { name: "ssh-connection", caller: networkOf(entry.ip) };
+    if (isSuspended(running)) return void socket.destroy();
+    socket.once(
+      "close",
+      bindOperation(running, socket, () => server.injectSocket(socket)),
+    );
   });
   const { host, port } = await new Promise<Readonly<{ host: string; port: number }>>(
     (resolve, reject) => {

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { ServerChannel } from "ssh2";
 
 import { asCaller } from "../platform/caller-share.ts";
+import { asOperation, mustNotBeSuspended } from "../platform/event-loop/operation.ts";
 import { isProtocolText } from "../platform/git/pack-service.ts";
 import { Refusal } from "../platform/refusal.ts";
 import { type ChannelLimits, type ChannelStream, openChannelStream } from "./channel-stream.ts";
@@ -69,7 +70,11 @@ async function serve({ service, proved, channel, command, protocol }: Serving): 
       throw new Refusal("bad_request", "ssh.command_unknown", message);
     }
     const session = { line, requestId, protocol, ip, by };
-    return asCaller(by.user_id, () => runCommand(parsed, session, service));
+    const running = { name: `ssh-${parsed.service}`, caller: by.user_id };
+    mustNotBeSuspended(running);
+    return asOperation(running, () =>
+      asCaller(by.user_id, () => runCommand(parsed, session, service)),
+    );
   }).catch((error: unknown) => {
     log.error({ err: error, requestId }, "a command over SSH failed");
     line.say("error: the service has failed; please try again\n");

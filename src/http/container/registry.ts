@@ -10,7 +10,7 @@ import { type Answer, jsonAnswer, send } from "../core/answer.ts";
 import { failedAnswer, HttpRefusal } from "../core/errors.ts";
 import { peerOf } from "../core/peer.ts";
 import { requestContext } from "../core/serve.ts";
-import { stateOf } from "../core/state.ts";
+import { noteCaller, noteOperation, stateOf } from "../core/state.ts";
 import { watchConnection } from "../core/stream.ts";
 import type { RegistryAccessDeps } from "../registry/access.ts";
 import { callAt } from "../registry/call-at.ts";
@@ -56,7 +56,7 @@ export function containerRegistry(given: ContainerDeps): Middleware {
   const deps: Using = { ...given, tokens: containerTokens(given.vault, given.now) };
   return async (ctx, next) => {
     if (ctx.path !== "/v2" && !ctx.path.startsWith("/v2/")) return await next();
-    stateOf(ctx).operationId = "container-registry";
+    noteOperation(ctx, "container-registry");
     ctx.set("Docker-Distribution-API-Version", "registry/2.0");
     try {
       watchConnection(ctx, limits);
@@ -87,9 +87,9 @@ async function answer(ctx: Context, deps: Using): Promise<void> {
 }
 
 async function answerCatalog(ctx: Context, deps: Using): Promise<void> {
-  stateOf(ctx).operationId = "list-container-images";
+  noteOperation(ctx, "list-container-images");
   const caller = await catalogCaller(ctx, deps);
-  if (caller.userId !== null) stateOf(ctx).userId = caller.userId;
+  noteCaller(ctx, caller.userId);
   const peer = peerOf(ctx);
   await deps.limit(ctx, caller, peer);
   await asCaller(caller.userId ?? neighbourhoodOf(peer), async () => {
@@ -100,10 +100,10 @@ async function answerCatalog(ctx: Context, deps: Using): Promise<void> {
 async function answerCall(ctx: Context, deps: Using): Promise<void> {
   const { name, rest } = named(ctx);
   const { call, params } = callAt(ctx, calls, rest, nothingHere);
-  stateOf(ctx).operationId = call.operationId;
+  noteOperation(ctx, call.operationId);
   const access = await containerAccess(ctx, name, call.right, deps);
   const { caller, repository, again: mustStill } = access;
-  if (caller.userId !== null) stateOf(ctx).userId = caller.userId;
+  noteCaller(ctx, caller.userId);
   await deps.limit(ctx, caller, peerOf(ctx));
   const proved = { caller, resolved: undefined, admission: mustStill };
   const request = requestContext(ctx, deps, { ...proved, commandId: randomUUID(), immutable: {} });

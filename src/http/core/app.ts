@@ -1,6 +1,8 @@
 import type { IncomingMessage, RequestListener } from "node:http";
 import Koa, { type Middleware } from "koa";
 
+import { bindOperation, mustNotBeSuspended } from "../../platform/event-loop/operation.ts";
+import { neighbourhoodOf, peerAddress } from "../../platform/network.ts";
 import { type Answered, accessLog, watchRequests } from "./access-log.ts";
 import { errors } from "./errors.ts";
 import { mount } from "./mount.ts";
@@ -39,6 +41,7 @@ export function buildApp(options: AppOptions): RequestListener {
   app.use(securityHeaders(deps.publicUrl));
   app.use(dropUnreadBody(options.linger));
   app.use(errors(deps.log));
+  app.use(refuseSuspended());
   app.use(bothBases());
   for (const middleware of before) app.use(middleware);
   app.use(mount(routes, options));
@@ -48,7 +51,18 @@ export function buildApp(options: AppOptions): RequestListener {
     arrive?.(request);
     if (kept.again(request, response)) return;
     closeWithLine(request, response);
-    void answer(request, response);
+    const name = "http";
+    const caller = `${neighbourhoodOf(peerAddress(request.socket))} before authentication`;
+    const over = bindOperation({ name, caller }, request, () => void answer(request, response));
+    response.once("close", over);
+  };
+}
+
+/** Requests are distinguished once their route and caller are known; before, those of a network are one operation. */
+function refuseSuspended(): Middleware {
+  return async (_ctx, next) => {
+    mustNotBeSuspended();
+    await next();
   };
 }
 

@@ -23,7 +23,7 @@ import { peerOf } from "./peer.ts";
 import type { RequestContext } from "./request.ts";
 import type { HandlerInput, Route } from "./route.ts";
 import type { MatchedRoute } from "./route-cache.ts";
-import { stateOf } from "./state.ts";
+import { noteCaller, noteOperation, stateOf } from "./state.ts";
 import { requestBody, watchConnection } from "./stream.ts";
 
 /** What serving a route takes beside the route. */
@@ -68,7 +68,7 @@ async function serveInOrder(
   { deps, gate, idempotency, bodyLimits = bodyLimitsDefault }: Machinery,
 ): Promise<void> {
   const { route } = matched;
-  stateOf(ctx).operationId = route.operationId;
+  noteOperation(ctx, route.operationId);
   // An application proves itself in the handler: its answer is not for another caller with the same key.
   const isRepeatable = route.method === "post" && route.access !== "client";
   const key = isRepeatable ? ctx.get("idempotency-key") : "";
@@ -148,7 +148,7 @@ async function prove(
 ): Promise<Caller> {
   const isOpen = isOpenHere || (await isOpenToAll(route, deps));
   const caller = await gate.caller(ctx, isOpen ? "anonymous" : route.access, route.forJobs);
-  if (caller.userId !== null) stateOf(ctx).userId = caller.userId;
+  noteCaller(ctx, caller.userId);
   mustBeFor(caller, route, isOpen);
   return caller;
 }

@@ -1,6 +1,9 @@
 import type { OutgoingHttpHeaders } from "node:http";
 import type { Context } from "koa";
 
+import { nowKnown } from "../../platform/event-loop/operation.ts";
+import { neighbourhoodOf } from "../../platform/network.ts";
+import { peerOf } from "./peer.ts";
 import type { Problem } from "./problem.ts";
 
 /** What the machinery notes about one request for the log, the metrics and the error document. */
@@ -19,4 +22,16 @@ export type RequestState = {
 
 export function stateOf(ctx: Pick<Context, "state">): RequestState {
   return ctx.state as RequestState;
+}
+
+/** Which operation a request turned out to be. @throws Refusal `operation.suspended` (503) */
+export function noteOperation(ctx: Context, operationId: string): void {
+  stateOf(ctx).operationId = operationId;
+  nowKnown({ name: operationId });
+}
+
+/** Who sent a request, once that was checked. @throws Refusal `operation.suspended` (503) */
+export function noteCaller(ctx: Context, userId: string | null): void {
+  if (userId !== null) stateOf(ctx).userId = userId;
+  nowKnown({ caller: userId ?? neighbourhoodOf(peerOf(ctx)) });
 }

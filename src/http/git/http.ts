@@ -21,7 +21,7 @@ import { neighbourhoodOf } from "../../platform/network.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { HttpRefusal } from "../core/errors.ts";
 import { peerOf } from "../core/peer.ts";
-import { stateOf } from "../core/state.ts";
+import { noteCaller, noteOperation } from "../core/state.ts";
 import { type ConnectionLimits, smallBody, watchConnection, wholeBody } from "../core/stream.ts";
 import { sendPieces } from "../file/send-pieces.ts";
 import { type GitAccessDeps, gitAccess } from "./access.ts";
@@ -87,9 +87,9 @@ export function gitHttp(deps: GitHttpDeps): Middleware {
     if (!Alias.safeParse(owner).success || !Alias.safeParse(alias).success) throw unknownProject();
 
     const service = serviceOf(ctx, rest);
-    stateOf(ctx).operationId = `git-${service}`;
+    noteOperation(ctx, `git-${service}`);
     const { caller, project, role } = await gitAccess(ctx, service, names, deps);
-    if (caller.userId !== null) stateOf(ctx).userId = caller.userId;
+    noteCaller(ctx, caller.userId);
     ctx.set(neverKept);
 
     const unwatch = connections.watch(caller, () => void ctx.req.socket.destroy());

@@ -6,7 +6,7 @@ import { type LfsOperation, lfsTokens } from "../../platform/key/lfs-token.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import type { Deps } from "../core/deps.ts";
 import { failedAnswer, HttpRefusal } from "../core/errors.ts";
-import { stateOf } from "../core/state.ts";
+import { noteCaller, noteOperation, stateOf } from "../core/state.ts";
 import { watchConnection } from "../core/stream.ts";
 import type { GitAccessDeps } from "./access.ts";
 import { lfsAccess } from "./lfs-access.ts";
@@ -37,7 +37,7 @@ export function lfsHttp(deps: LfsHttpDeps): Middleware {
     try {
       const [, ownerAlias = "", projectAlias = "", rest = ""] = match;
       const { call, params } = callAt(ctx, rest);
-      stateOf(ctx).operationId = call.operationId;
+      noteOperation(ctx, call.operationId);
       const names = { ownerAlias, projectAlias };
       const known = Object.values(names).every((name) => Alias.safeParse(name).success);
       if (!known) throw new Refusal("not_found", "project.not_found", "Project not found.");
@@ -45,7 +45,7 @@ export function lfsHttp(deps: LfsHttpDeps): Middleware {
         const access = await lfsAccess(ctx, operation, names, { ...deps, lfsTokens: tokens });
         const { caller } = access;
         const sshKeyId = access.grant?.keyId ?? undefined;
-        if (caller.userId !== null) stateOf(ctx).userId = caller.userId;
+        noteCaller(ctx, caller.userId);
         const cut = (): void => void ctx.req.socket.destroy();
         const opened = sshKeyId === undefined ? caller : { ...caller, sshKeyId };
         ctx.res.once("close", connections.watch(opened, cut));

@@ -2,6 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Middleware } from "koa";
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 
+import { knownKills } from "../../platform/event-loop/suspension.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { lags, projectionStatuses } from "../../projections/status.ts";
 import { readReactorPositions } from "../../workers/core/reactor-checkpoint.ts";
@@ -63,6 +64,7 @@ export function metrics({ deps, gate, queueNames, reactorNames }: MetricsOptions
   const measureReactors = gaugeReactors(registry, deps, reactorNames);
   const measureLines = gaugeLines(registry, deps);
   const measureQueues = gaugeQueues(registry, deps, queueNames);
+  const measureKills = gaugeKills(registry);
 
   return {
     observe({ method, operationId, status, code, durationMs }) {
@@ -82,6 +84,7 @@ export function metrics({ deps, gate, queueNames, reactorNames }: MetricsOptions
         throw new Refusal("forbidden", "auth.admin_required", "Only administrators may do this.");
       }
       watched ??= watchProcess(registry);
+      measureKills();
       const measures = [measureProjections, measureReactors, measureLines, measureQueues];
       await Promise.all([watched, ...measures.map((measure) => measure())]);
       ctx.body = await registry.metrics();
@@ -178,6 +181,22 @@ function gaugeLines(
       seconds.set((at - oldest) / 1000);
     } catch (error) {
       log.warn({ err: error }, "lines of webhooks cannot be measured");
+    }
+  };
+}
+
+/** Not counted in this process, which may be the one that was killed. */
+function gaugeKills(registry: Registry): () => void {
+  const gauge = new Gauge({
+    name: "event_loop_kills",
+    help: "Processes killed within the last day because their event loop stood still.",
+    labelNames: ["role", "operation"] as const,
+    registers: [registry],
+  });
+  return () => {
+    gauge.reset();
+    for (const { role, running } of knownKills()) {
+      gauge.inc({ role, operation: running?.name ?? "none" });
     }
   };
 }

@@ -20,7 +20,7 @@ import { routerPath, withoutSlash } from "../core/mount.ts";
 import { peerOf } from "../core/peer.ts";
 import { check, invalid } from "../core/schema.ts";
 import { downloadLimits, reportingTo, requestContext } from "../core/serve.ts";
-import { stateOf } from "../core/state.ts";
+import { noteCaller, noteOperation, stateOf } from "../core/state.ts";
 import { watchConnection } from "../core/stream.ts";
 import { type PageCookies, pageCookies } from "./cookie.ts";
 import { csrfToken, mustComeFromHere, mustHoldCsrf } from "./csrf.ts";
@@ -133,11 +133,11 @@ async function servePage(
   machinery: Machinery,
 ): Promise<void> {
   const { deps, cookies, sessions, limit, base } = machinery;
-  stateOf(ctx).operationId = route.operationId;
+  noteOperation(ctx, route.operationId);
   const cookie = cookies.read(ctx, "session");
   const session = cookie === undefined ? undefined : await sessions.use(cookie);
   const caller = session === undefined ? anonymous : callerOf(session);
-  if (caller.userId !== null) stateOf(ctx).userId = caller.userId;
+  noteCaller(ctx, caller.userId);
   await limit(ctx, caller, peerOf(ctx));
   if (route.access === "session" && session === undefined) {
     sendPage(ctx, toLogin(ctx, route), machinery, undefined);

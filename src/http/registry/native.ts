@@ -12,7 +12,7 @@ import { type Answer, send } from "../core/answer.ts";
 import { failedAnswer } from "../core/errors.ts";
 import { peerOf } from "../core/peer.ts";
 import { downloadLimits, requestContext } from "../core/serve.ts";
-import { stateOf } from "../core/state.ts";
+import { noteCaller, noteOperation } from "../core/state.ts";
 import { watchConnection } from "../core/stream.ts";
 import { orNotFound } from "../package/request.ts";
 import { type NativeName, type RegistryAccessDeps, registryAccess } from "./access.ts";
@@ -69,19 +69,19 @@ async function answer(
   deps: NativeDeps,
   shown: { type?: RegistryType },
 ): Promise<void> {
-  stateOf(ctx).operationId = "native-registry";
+  noteOperation(ctx, "native-registry");
   const aliases = Object.values(named.params);
   if (!aliases.every((alias) => Alias.safeParse(alias).success)) throw nothingHere();
   // The known calls depend on the type, which only a caller who may read learns.
   const { caller, repository, path } = await registryAccess(ctx, named, "read", deps);
-  if (caller.userId !== null) stateOf(ctx).userId = caller.userId;
+  noteCaller(ctx, caller.userId);
   await deps.limit(ctx, caller, peerOf(ctx));
   const type = typeOf(repository);
   shown.type = type;
   const isProxy = repository.settings.type === "PROXY";
   const calls = isProxy ? proxyCalls(type) : type.calls;
   const { call, params } = callAt(ctx, calls, decoded(named.rest), nothingHere);
-  stateOf(ctx).operationId = call.operationId;
+  noteOperation(ctx, call.operationId);
   const mayHaveToken = type.takesPathTokens === true && call.right === "read";
   if (hadPathToken(ctx.req) && !mayHaveToken) throw nothingHere();
   const mustStill = async (): Promise<void> => {

@@ -3,6 +3,7 @@ import type { Knex } from "knex";
 
 import { runTogether, type Statement } from "../../platform/postgres/together.ts";
 import { announceChange, announcement } from "./announce.ts";
+import { asEventsOf } from "./apply-operation.ts";
 import type { Batch } from "./batch.ts";
 import type { FeedName } from "./checkpoint.ts";
 import { type FeedDeps, feed } from "./feed.ts";
@@ -63,7 +64,11 @@ async function statementsOf(
   if (given.some(({ projection }) => projection.statements === undefined)) return undefined;
   const all: Statement[] = [];
   for (const { projection, events } of given) {
-    const statements = await projection.statements?.(db, events, context);
+    const statements = await asEventsOf(
+      projection,
+      events,
+      async () => await projection.statements?.(db, events, context),
+    );
     if (statements === undefined) return undefined;
     if (projection.announces !== undefined) all.push(announceChange(db, projection.announces));
     all.push(...statements);

@@ -7,6 +7,7 @@ import { invariant } from "../../platform/invariant.ts";
 import type { Statement } from "../../platform/postgres/together.ts";
 import { storableText, storableValue } from "../../platform/storable-text.ts";
 import { announceChange, type Subject } from "./announce.ts";
+import { asEventsOf } from "./apply-operation.ts";
 import {
   type CheckpointState,
   type FeedName,
@@ -227,7 +228,8 @@ export async function applyAfter(
   if (projection.announces !== undefined) await announceChange(tx, projection.announces);
   if (projection.applyAll !== undefined) {
     try {
-      await projection.applyAll(tx, events, context);
+      const { applyAll } = projection;
+      await asEventsOf(projection, events, () => applyAll(tx, events, context));
     } catch (error) {
       if (mayPass(error) || error instanceof CannotApply) throw error;
       throw new CannotApply(projection.name, last, error, events.length - 1);
@@ -236,7 +238,7 @@ export async function applyAfter(
   }
   for (const event of events) {
     try {
-      await projection.apply(tx, event, context);
+      await asEventsOf(projection, [event], () => projection.apply(tx, event, context));
     } catch (error) {
       throw mayPass(error) ? error : new CannotApply(projection.name, event, error);
     }

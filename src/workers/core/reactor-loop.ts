@@ -2,6 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 
 import type { Recorded } from "../../events/core/event.ts";
 import { upcast, withFormerTypes } from "../../events/core/upcast.ts";
+import { asOperation, isSuspended } from "../../platform/event-loop/operation.ts";
 import type { Job } from "../../platform/queue/queue.ts";
 import { Channel } from "./channel.ts";
 import type { WorkerDeps } from "./deps.ts";
@@ -88,11 +89,13 @@ async function reactTo(
     const jobs: Job[] = [];
     let reached = done;
     try {
-      if (reactAll !== undefined) {
+      const caller = `events from ${events[0]?.id}`;
+      const running = { name: `reactor-${reactor.name}`, caller };
+      if (reactAll !== undefined && !isSuspended(running)) {
         const together = reactAll;
         // What fails together goes on one by one, up to the event it fails at.
         reactAll = undefined;
-        jobs.push(...(await together(events, deps)));
+        jobs.push(...(await asOperation(running, () => together(events, deps))));
         reached = events.length;
       }
       for (const event of events.slice(reached)) {

@@ -3,6 +3,7 @@ import { z } from "zod";
 
 import type { Recorded } from "../../events/core/event.ts";
 import { upcast } from "../../events/core/upcast.ts";
+import { asOperation, isSuspended } from "../../platform/event-loop/operation.ts";
 import { RevisionConflict } from "../../platform/event-store/event-store.ts";
 import { type Job, PermanentFailure } from "../../platform/queue/queue.ts";
 import { Refusal, type RefusalKind } from "../../platform/refusal.ts";
@@ -42,8 +43,10 @@ export type PatientReaction = (event: Recorded) => Promise<readonly Job[]>;
 export function patiently(reactor: Reactor, deps: WorkerDeps): PatientReaction {
   let failing: Readonly<{ id: string; attempts: number }> = { id: "", attempts: 0 };
   return async (event) => {
+    const running = { name: `reactor-${reactor.name}`, caller: `event ${event.id}` };
     try {
-      return await reactor.react(event, deps);
+      if (isSuspended(running)) throw new PermanentFailure("It has stopped the process twice.");
+      return await asOperation(running, () => reactor.react(event, deps));
     } catch (error) {
       const attempts = failing.id === event.id ? failing.attempts + 1 : 1;
       failing = { id: event.id, attempts };

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 
+import { asOperation } from "../../platform/event-loop/operation.ts";
 import { areProjectionsInstalled } from "../../projections/status.ts";
 import type { WorkerDeps } from "./deps.ts";
 
@@ -18,7 +19,8 @@ export async function runSweeps(
   await untilInstalled(deps, signal);
   while (!signal.aborted) {
     for (const sweep of sweeps) {
-      await sweep(deps).catch((error: unknown) =>
+      const running = { name: `sweep-${sweep.name}`, caller: "" };
+      await asOperation(running, () => sweep(deps)).catch((error: unknown) =>
         deps.log.error({ err: error }, "sweep failed, tried again in a minute"),
       );
     }

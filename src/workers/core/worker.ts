@@ -1,5 +1,6 @@
 import { z } from "zod";
 
+import { asOperation, mustNotBeSuspended } from "../../platform/event-loop/operation.ts";
 import { PermanentFailure, type RunningWorker } from "../../platform/queue/queue.ts";
 import type { WorkerDeps } from "./deps.ts";
 
@@ -36,6 +37,9 @@ export function defineWorker<Payload extends z.ZodType>(
   };
 }
 
+/** Jobs hold ids, which tell one from another in fewer characters. */
+const aboutMax = 400;
+
 /** Takes jobs until closed; what goes wrong is logged once an attempt. */
 export function startWorker(worker: Worker, deps: WorkerDeps): Promise<RunningWorker> {
   const { queue, concurrency } = worker;
@@ -44,8 +48,11 @@ export function startWorker(worker: Worker, deps: WorkerDeps): Promise<RunningWo
     queue,
     concurrency,
     async run(data, signal) {
+      // A job has no caller, but the same data when it comes again after a kill.
+      const running = { name: `job-${queue}`, caller: JSON.stringify(data).slice(0, aboutMax) };
       try {
-        await worker.runJob(data, deps, signal);
+        mustNotBeSuspended(running);
+        await asOperation(running, () => worker.runJob(data, deps, signal));
       } catch (error) {
         const permanent = error instanceof PermanentFailure;
         log.warn({ err: error, data, permanent }, "job failed");
