@@ -80,6 +80,11 @@ describe("the watcher of the event loop", () => {
     expect(line["operationBefore"]).to.deep.equal({ name: "before", caller: "user-2" });
   });
 
+  it("names no operation that has ended, whose connection others go on to use", async () => {
+    const line = await killedBy({ ...bad, how: "computes after its end" });
+    expect(line).to.include({ operation: null, caller: null });
+  });
+
   it("suspends an operation for its caller alone after two kills, in other processes too", async () => {
     const { answer } = await start();
     await killedBy(bad);

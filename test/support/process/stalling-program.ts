@@ -9,7 +9,7 @@ export type Order = Readonly<{
   name: string;
   caller: string;
   /** How the loop stands still, after other code has run; in no operation where the name is empty. */
-  how: "computes" | "waits" | "not";
+  how: "computes" | "waits" | "not" | "computes after its end";
   /** Another operation that begins while this one waits. */
   beside?: string;
 }>;
@@ -34,7 +34,8 @@ async function obey({ name, caller, how, beside }: Order): Promise<void> {
   const run = async (): Promise<void> => {
     await setImmediate();
     await setImmediate();
-    standStill(how);
+    if (how === "computes after its end") setTimeout(() => standStill(how), 1);
+    else standStill(how);
   };
   const other = async (): Promise<void> => {
     for (let turns = 0; turns < 10; turns += 1) await setImmediate();
