@@ -4,6 +4,7 @@ import path from "node:path";
 import { expect } from "chai";
 
 import { startTestApp } from "../support/app/app.ts";
+import { whileSuspended } from "../support/app/suspended.ts";
 import {
   gitWithKey,
   newKey,
@@ -74,6 +75,21 @@ describe("git over SSH", () => {
       .to.contain("refs/pull/1/head (only branches, tags and notes can be pushed)")
       .and.to.contain("main -> main")
       .and.to.contain("main -> refs/notes/x");
+  });
+
+  it("refuses a command that has stopped the service twice, to its user alone", async () => {
+    const list = (by: typeof asAnna) => tryGit(copy, ["ls-remote", sshRemote("anna", "open")], by);
+    const running = { name: "ssh-upload-pack", caller: anna.id };
+    await whileSuspended([running], async () => {
+      const refused = await list(asAnna);
+      expect(refused.exitCode).to.equal(128);
+      expect(refused.stderr).to.contain("is suspended for you");
+      expect((await list(asBob)).exitCode).to.equal(0);
+    });
+    const connections = { name: "ssh-connection", caller: "127.0.0.1" };
+    const closed = await whileSuspended([connections], () => list(asBob));
+    expect(closed.exitCode).to.equal(128);
+    expect((await list(asAnna)).exitCode).to.equal(0);
   });
 
   for (const version of ["0", "1", "2"]) {

@@ -76,7 +76,7 @@ export function bindOperation(
 function within<Result>(operation: Operation, run: () => Result): Result {
   const outer = shown;
   return operations.run(operation, () => {
-    show(operation);
+    show(current());
     try {
       return run();
     } finally {

@@ -1,10 +1,13 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { expect } from "chai";
 import type { Recorded } from "../../../src/events/core/event.ts";
+import { showOperationsIn } from "../../../src/platform/event-loop/operation.ts";
+import { OperationMemory } from "../../../src/platform/event-loop/operation-memory.ts";
 import { readCheckpoints } from "../../../src/projections/core/checkpoint.ts";
 import { type Projection, project } from "../../../src/projections/core/projection.ts";
 import { history } from "../../support/app/history.ts";
 import { context, reset, rewind, rowsOf } from "../../support/app/projection.ts";
+import { whileSuspended } from "../../support/app/suspended.ts";
 import { parcel, received, receiver, sent } from "../../support/package/parcel.ts";
 import { testDatabase } from "../../support/store/database.ts";
 
@@ -47,6 +50,22 @@ describe("projection", () => {
       ],
       position: [4n],
     });
+  });
+
+  it("stops before an event that has stopped the process twice, which the watcher names", async () => {
+    const memory = new OperationMemory();
+    showOperationsIn(memory);
+    try {
+      const running = { name: "projection-parcel", caller: "ParcelSent at 2" };
+      await whileSuspended([running], async () => {
+        const failed = await project(db, probe, log, context).catch((error: unknown) => error);
+        expect(String(failed)).to.include("ParcelSent at 2 has stopped the process twice");
+      });
+      expect(applied).to.deep.equal([1n]);
+      expect(memory.read().last).to.deep.equal({ ...running, caller: "ParcelSent at 1" });
+    } finally {
+      showOperationsIn(undefined);
+    }
   });
 
   it("handles only what its handlers do not ignore", () => {

@@ -19,6 +19,7 @@ import {
 } from "../../../src/workers/core/set-aside.ts";
 import { eventually } from "../../support/app/eventually.ts";
 import { metadataFor } from "../../support/app/history.ts";
+import { whileSuspended } from "../../support/app/suspended.ts";
 import { testDatabase } from "../../support/store/database.ts";
 import { testEventStore } from "../../support/store/event-store.ts";
 
@@ -77,6 +78,21 @@ describe("events set aside", () => {
       expect(aside).to.include({ event_id: event?.id, type, reason: error.message });
     });
   }
+
+  it("go aside at once when reacting to them has stopped the process twice", async () => {
+    const [bad, good] = await written(1, 2);
+    const seen: unknown[] = [];
+    const reactor = reactorThat(({ data }) => seen.push(data["n"]));
+    const react = patiently(reactor, deps);
+    const running = { name: `reactor-${reactor.name}`, caller: `event ${bad?.id}` };
+    await whileSuspended([running], async () => {
+      expect(await react(bad as Recorded)).to.deep.equal([]);
+      expect(await react(good as Recorded)).to.have.length(1);
+    });
+    expect(seen).to.deep.equal([2]);
+    const [aside] = await asideOf(reactor);
+    expect(aside).to.include({ event_id: bad?.id, reason: "It has stopped the process twice." });
+  });
 
   for (const [what, error] of [
     ["a store that is away", new StoreUnavailable("away")],
