@@ -1,15 +1,18 @@
 import * as zlib from "node:zlib";
 
 const blockMax = 128 * 1024;
-type Compress = (content: Buffer) => Buffer;
+type Compress = (content: Buffer, done: (error: Error | null, frame: Buffer) => void) => void;
 
 /**
  * The content as a zstd frame (RFC 8878): compressed where Node.js can (22.15 and later), else in blocks as
  * they are, which every reader takes.
  */
-export function zstdFrame(content: Buffer): Buffer {
-  const { zstdCompressSync } = zlib as unknown as Readonly<{ zstdCompressSync?: Compress }>;
-  return zstdCompressSync === undefined ? rawZstdFrame(content) : zstdCompressSync(content);
+export async function zstdFrame(content: Buffer): Promise<Buffer> {
+  const { zstdCompress } = zlib as unknown as Readonly<{ zstdCompress?: Compress }>;
+  if (zstdCompress === undefined) return rawZstdFrame(content);
+  return await new Promise((resolve, reject) => {
+    zstdCompress(content, (error, frame) => (error === null ? resolve(frame) : reject(error)));
+  });
 }
 
 export function rawZstdFrame(content: Buffer): Buffer {

@@ -75,7 +75,7 @@ const getRepodata: NativeCall = {
         repodata_version: 1,
       };
       const json = Buffer.from(JSON.stringify(document));
-      return isPacked ? zstdFrame(json) : json;
+      return isPacked ? await zstdFrame(json) : json;
     };
     const key = `conda:${subdir}:${isPacked}:${state.key}`;
     const body = await keptDocument(key, make, ({ length }) => length);
