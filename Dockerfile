@@ -11,8 +11,9 @@ RUN npm run build && npm prune --omit=dev --ignore-scripts
 
 FROM node:24-bookworm-slim
 # git serves clones and pushes, with gpg and ssh-keygen it checks signatures; ca-certificates let webhooks and git speak TLS.
+# tini is the first process: the kernel does not let that one be killed from within its container.
 RUN apt-get update \
-  && apt-get install -y --no-install-recommends ca-certificates git gpg openssh-client \
+  && apt-get install -y --no-install-recommends ca-certificates git gpg openssh-client tini \
   && rm -rf /var/lib/apt/lists/* \
   && install -d -o node -g node -m 700 /data
 WORKDIR /app
@@ -24,5 +25,5 @@ ENV NODE_ENV=production HOST=0.0.0.0 DATA_DIR=/data
 USER node
 VOLUME /data
 EXPOSE 8080 2222
-ENTRYPOINT ["node", "bin/ledgerforge.js"]
+ENTRYPOINT ["tini", "--", "node", "bin/ledgerforge.js"]
 CMD ["start"]

@@ -122,6 +122,13 @@ describe("Dockerfile", () => {
     expect(dockerfile).to.match(/^USER node$/m);
     expect(dockerfile).to.match(/^FROM node:20\.\d+\.\d+-bookworm-slim$/m);
   });
+
+  it("starts roles below an init process, since the first process cannot be killed", async () => {
+    const dockerfile = await readFile("Dockerfile", "utf8");
+    const [, entry = ""] = /^ENTRYPOINT \["(.+)"\]$/m.exec(dockerfile) ?? [];
+    expect(entry.split('", "')).to.deep.equal(["tini", "--", "node", "bin/ledgerforge.js"]);
+    expect(dockerfile).to.match(/apt-get install [^&]*\btini\b/);
+  });
 });
 
 /** As Compose does: `${NAME:?}` must be set, `${NAME:-default}` need not. */
