@@ -99,10 +99,8 @@ export async function startSshServer(
     // The library reads packets as the socket hands them on, for all channels of a connection.
     const running = { name: "ssh-connection", caller: networkOf(entry.ip) };
     if (isSuspended(running)) return void socket.destroy();
-    socket.once(
-      "close",
-      bindOperation(running, socket, () => server.injectSocket(socket)),
-    );
+    const bound = { ...running, emitter: socket, isOver: () => socket.closed };
+    bindOperation(bound, () => server.injectSocket(socket));
   });
   const { host, port } = await new Promise<Readonly<{ host: string; port: number }>>(
     (resolve, reject) => {

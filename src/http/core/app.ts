@@ -51,10 +51,11 @@ export function buildApp(options: AppOptions): RequestListener {
     arrive?.(request);
     if (kept.again(request, response)) return;
     closeWithLine(request, response);
-    const name = "http";
     const caller = `${neighbourhoodOf(peerAddress(request.socket))} before authentication`;
-    const over = bindOperation({ name, caller }, request, () => void answer(request, response));
-    response.once("close", over);
+    const isOver = () => response.closed;
+    bindOperation({ name: "http", caller, emitter: request, isOver }, () => {
+      void answer(request, response);
+    });
   };
 }
 

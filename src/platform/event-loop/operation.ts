@@ -6,7 +6,7 @@ import type { OperationMemory, Running } from "./operation-memory.ts";
 import { suspendedForMs } from "./suspension.ts";
 
 /** Both become known while it runs: a request has its caller once it is authenticated. */
-type Operation = { name: string; caller: string; isOver: boolean };
+type Operation = { name: string; caller: string; isOver: () => boolean };
 
 const operations = new AsyncLocalStorage<Operation>();
 let memory: OperationMemory | undefined;
@@ -15,7 +15,7 @@ let shown: Operation | undefined;
 /** A connection that is shared keeps the operation that opened it, which has ended long ago. */
 function current(): Operation | undefined {
   const operation = operations.getStore();
-  return operation?.isOver === true ? undefined : operation;
+  return operation?.isOver() === true ? undefined : operation;
 }
 
 function show(operation: Operation | undefined): void {
@@ -46,31 +46,27 @@ export async function asOperation<Result>(
   { name, caller }: Running,
   run: () => Promise<Result>,
 ): Promise<Result> {
-  const operation = { name, caller, isOver: false };
+  let over = false;
   try {
-    return await within(operation, run);
+    return await within({ name, caller, isOver: () => over }, run);
   } finally {
-    operation.isOver = true;
+    over = true;
   }
 }
 
-/**
- * The same for what is heard from an emitter, whose events come outside of what listens to them, such as parts of a body.
- *
- * @returns what ends the operation
- */
-export function bindOperation(
-  { name, caller }: Running,
-  emitter: EventEmitter,
-  run: () => void,
-): () => void {
-  const operation = { name, caller, isOver: false };
+export type Bound = Running &
+  Readonly<{
+    /** Its events come outside of what listens to them, such as parts of a body. */
+    emitter: EventEmitter;
+    isOver: () => boolean;
+  }>;
+
+/** The same for an operation that goes on with what an emitter emits. */
+export function bindOperation({ name, caller, emitter, isOver }: Bound, run: () => void): void {
+  const operation = { name, caller, isOver };
   const emit = emitter.emit.bind(emitter);
   emitter.emit = (...event) => within(operation, () => emit(...event));
   within(operation, run);
-  return () => {
-    operation.isOver = true;
-  };
 }
 
 function within<Result>(operation: Operation, run: () => Result): Result {

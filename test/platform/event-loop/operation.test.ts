@@ -24,11 +24,13 @@ describe("the operation that the event loop runs", () => {
   it("is known in what its emitter emits from outside of it, and no longer once it is over", () => {
     const body = new EventEmitter();
     const seen: unknown[] = [];
-    const over = bindOperation(upload, body, () => body.on("data", () => seen.push(running())));
+    let isOver = false;
+    const bound = { ...upload, emitter: body, isOver: () => isOver };
+    bindOperation(bound, () => body.on("data", () => seen.push(running())));
     expect(running()).to.equal(undefined);
     body.emit("data");
     expect(running()).to.equal(undefined);
-    over();
+    isOver = true;
     body.emit("data");
     expect(seen).to.deep.equal([upload, undefined]);
   });
