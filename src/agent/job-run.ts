@@ -289,8 +289,7 @@ async function restoreCaches(run: Run, caches: Caches): Promise<void> {
   await log.section("restore_cache", "Restoring cache", async () => {
     await mustBeInPlace(run.place);
     for (const { key, fallback_keys: fallbacks } of wanted) {
-      const common = environment.values.get("CACHE_FALLBACK_KEY");
-      const keys = [key, ...fallbacks, ...(common ? [common] : [])].map(environment.expand);
+      const keys = [key, ...fallbacks].map(environment.expand);
       try {
         const found = await caches.restore(keys, place.project, run.script);
         log.write(found === undefined ? `No cache for ${keys[0]}\n` : `Restored ${found}\n`);

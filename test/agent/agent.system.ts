@@ -153,6 +153,34 @@ describe("the agent of the service", () => {
       .and.match(/^kept$/m);
   });
 
+  it("keeps the caches of protected and of other refs apart, whatever the files say", async () => {
+    const job = (own: string, end: string) =>
+      `build:\n  variables: {CACHE_FALLBACK_KEY: 'x${end}'}\n  script: ['cat k* || true', 'echo ${own} > k0']\n` +
+      `  cache: {key: x-protected, fallback_keys: [x${end}], unprotect: true, paths: ['k*']}\n`;
+    const lines: string[] = [];
+    const run = async (refName: string, file: string): Promise<void> => {
+      files += 1;
+      const content = { ".forge-ci.yaml": `# ${files}\n${file}` };
+      await at.commit(content, "[skip ci] Change", refName);
+      const jobs = await ended(await at.start({ refName, isTag: false }));
+      lines.push(...(await logOf(jobs["build"])).split("\n").map((line) => `${refName}: ${line}`));
+    };
+    await at.commit({ ".forge-ci.yaml": "a: {script: x}" }, "[skip ci] Begin");
+    const branch = { newBranch: "topic", originBranch: "main" };
+    expect((await app.post(`${at.base}/branch`, { token, body: branch })).status).to.equal(200);
+    const everybody = { allowedToPush: "DEVELOPER", allowedToMerge: "DEVELOPER" };
+    const rule = { branchTemplate: "main", ...everybody, allowForcePush: false };
+    const rules = `${at.base}/branch-protection`;
+    const { body: made } = await app.post(`${rules}/create`, { token, body: rule });
+    for (let round = 0; round < 2; round += 1) {
+      await run("topic", job("outsider", "-protected"));
+      await run("main", job("insider", "-non_protected"));
+    }
+    expect((await app.delete(`${rules}/${made["uuid"]}`, { token })).status).to.be.below(300);
+    expect(lines).to.include("main: insider").and.include("topic: outsider");
+    expect(lines).not.to.include("main: outsider").and.not.include("topic: insider");
+  });
+
   it("takes no artifact from outside of the project", async () => {
     const jobs = await ended(
       await given(

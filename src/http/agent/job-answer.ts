@@ -4,6 +4,7 @@ import type { JobImage, JobSpec } from "../../events/pipeline/job-spec.ts";
 import type { AgentRow } from "../../projections/agent/agent.ts";
 import { timeoutOf } from "../../workers/agent/timeout.ts";
 import type { JobPayload } from "../../workers/pipeline/payload.ts";
+import { cachesOf, cacheVariables } from "./job-cache.ts";
 
 /** A number for an id where the protocol wants one: the first 52 bits, for names of folders only. */
 const numberOf = (id: string): number => Number.parseInt(id.replaceAll("-", "").slice(0, 13), 16);
@@ -43,7 +44,7 @@ export function jobAnswer({ payload, token, agent, dependencies, publicUrl }: Gi
     },
     git_info: gitInfo(payload, token),
     runner_info: { timeout, uuid: agent.id },
-    variables: [...ofAgent(agent), ...payload.variables, repositoryUrl(payload, token)],
+    variables: [...ofAgent(agent), ...cacheVariables(payload), repositoryUrl(payload, token)],
     steps: payload.steps.map(({ name, script, when }) => ({
       name,
       script,
@@ -59,7 +60,7 @@ export function jobAnswer({ payload, token, agent, dependencies, publicUrl }: Gi
       ...(service.variables && { variables: variablesOf(service.variables) }),
     })),
     artifacts: artifactsOf(spec),
-    cache: cacheOf(payload),
+    cache: cachesOf(payload),
     credentials: [{ type: "registry", url: new URL(publicUrl).host, username, password: token }],
     dependencies: dependencies.map(({ number: id, name, fileName: filename, bytes: size }) => ({
       ...{ id, name, token },
@@ -159,21 +160,6 @@ function artifactsOf({ artifacts }: JobSpec) {
     ...expiry,
   }));
   return [...(paths.length > 0 || untracked ? [archive] : []), ...reports];
-}
-
-/** A branch that is not protected cannot change what protected ones get. */
-function cacheOf({ spec, isProtected }: JobPayload) {
-  return spec.cache.map((cache) => {
-    const end = cache.unprotect ? "" : isProtected ? "-protected" : "-non_protected";
-    return {
-      key: `${cache.key}${end}`,
-      untracked: cache.untracked,
-      policy: cache.policy,
-      paths: cache.paths,
-      when: cache.when,
-      fallback_keys: cache.fallbackKeys.map((key) => `${key}${end}`),
-    };
-  });
 }
 
 /** What the agent must be able to do for a job, in names of the protocol. */

@@ -174,16 +174,24 @@ class Compilation {
     }
     const whole = withDefaults(own, defaults);
     this.#warnOfRelease(name, own["release"]);
-    return this.#problemsOf(JobConfig.safeParse(whole), [name]);
+    const config = this.#problemsOf(JobConfig.safeParse(whole), [name]);
+    if (config?.cache?.some(({ unprotect }) => unprotect)) {
+      this.#warn([name, "cache"], "unprotect has no effect: protected refs have their own caches.");
+    }
+    return config;
   }
 
   #warnOfRelease(name: string, release: Yaml | undefined): void {
     if (!isMap(release)) return;
     for (const key of releaseKeysIgnored.filter((each) => release[each] !== undefined)) {
-      const mark = markAt(this.root, [name, "release", key], this.read.mark);
-      const where = problemAt(mark, `${name}.release.${key}`, "It has no effect.");
-      this.#warnings.push(`${where.file}:${where.line}: ${where.key}: ${where.message}`);
+      this.#warn([name, "release", key], "It has no effect.");
     }
+  }
+
+  #warn(path: readonly string[], message: string): void {
+    const mark = markAt(this.root, path, this.read.mark);
+    const where = problemAt(mark, path.join("."), message);
+    this.#warnings.push(`${where.file}:${where.line}: ${where.key}: ${where.message}`);
   }
 
   async #choose(
