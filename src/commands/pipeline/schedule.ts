@@ -14,20 +14,32 @@ type Within = Readonly<{ scheduleId: string; projectId: ProjectId; at: string }>
 export type PipelineScheduleCommand = Within &
   Readonly<
     /** @param nextRunAt computed from cron and time zone; null while it is not active */
+    | { type: "CreateSchedule"; settings: ScheduleSettings; nextRunAt: string | null; by: UserId }
+    /** Variables that are left out stay. */
     | {
-        type: "CreateSchedule" | "ChangeSchedule";
-        settings: ScheduleSettings;
+        type: "ChangeSchedule";
+        settings: Omit<ScheduleSettings, "variables"> &
+          Partial<Pick<ScheduleSettings, "variables">>;
         nextRunAt: string | null;
         by: UserId;
       }
+    | { type: "TakeOverSchedule"; by: UserId }
     | { type: "RecordScheduleRun"; dueAt: string; nextRunAt: string | null }
     | { type: "TurnOffSchedule" }
     | { type: "DeleteSchedule"; by: UserId }
   >;
 
-export type PipelineScheduleState =
-  | Readonly<{ kind: "absent" | "deleted" }>
-  | Readonly<{ kind: "existing"; projectId: ProjectId; active: boolean; nextRunAt: string | null }>;
+export type PipelineScheduleState = Readonly<{ kind: "absent" | "deleted" }> | Existing;
+
+type Existing = Readonly<{
+  kind: "existing";
+  projectId: ProjectId;
+  settings: ScheduleSettings;
+  nextRunAt: string | null;
+  ownerId: UserId;
+  /** Who wrote the variables; nobody else knows their values. */
+  variablesById: UserId;
+}>;
 
 const decider: Decider<PipelineScheduleState, PipelineScheduleCommand, PipelineScheduleEvent> = {
   initialState: { kind: "absent" },
@@ -43,10 +55,21 @@ const decider: Decider<PipelineScheduleState, PipelineScheduleCommand, PipelineS
         return [{ type: "PipelineScheduleCreated", data }];
       }
       case "ChangeSchedule": {
-        mustExist(state, command);
-        const { settings, nextRunAt, by: changedById } = command;
+        const { settings: changed, nextRunAt, by: changedById } = command;
+        const settings = {
+          ...changed,
+          variables: variablesAfter(mustOwn(state, command), command),
+        };
         const data = { ...schedule, settings, nextRunAt, changedById, changedAt: at };
         return [{ type: "PipelineScheduleChanged", data }];
+      }
+      case "TakeOverSchedule": {
+        const existing = mustExist(state, command);
+        const { by: takenOverById } = command;
+        if (existing.ownerId === takenOverById) return [];
+        const variables = knownTo(existing, takenOverById);
+        const data = { ...schedule, variables, takenOverById, takenOverAt: at };
+        return [{ type: "PipelineScheduleTakenOver", data }];
       }
       case "RecordScheduleRun": {
         // It was changed, turned off, or recorded by another process in the meantime.
@@ -57,11 +80,11 @@ const decider: Decider<PipelineScheduleState, PipelineScheduleCommand, PipelineS
         ];
       }
       case "TurnOffSchedule":
-        if (state.kind !== "existing" || !state.active) return [];
+        if (state.kind !== "existing" || !state.settings.active) return [];
         return [{ type: "PipelineScheduleTurnedOff", data: { ...schedule, turnedOffAt: at } }];
       case "DeleteSchedule": {
         if (state.kind === "deleted") return [];
-        mustExist(state, command);
+        mustOwn(state, command);
         const data = { ...schedule, deletedById: command.by, deletedAt: at };
         return [{ type: "PipelineScheduleDeleted", data }];
       }
@@ -72,15 +95,35 @@ const decider: Decider<PipelineScheduleState, PipelineScheduleCommand, PipelineS
 
   evolve(state, event) {
     switch (event.type) {
-      case "PipelineScheduleCreated":
+      case "PipelineScheduleCreated": {
+        const { projectId, settings, nextRunAt, createdById: ownerId } = event.data;
+        return {
+          kind: "existing",
+          projectId,
+          settings,
+          nextRunAt,
+          ownerId,
+          variablesById: ownerId,
+        };
+      }
       case "PipelineScheduleChanged": {
-        const { projectId, settings, nextRunAt } = event.data;
-        return { kind: "existing", projectId, active: settings.active, nextRunAt };
+        if (state.kind !== "existing") return state;
+        const { settings, nextRunAt, changedById: ownerId } = event.data;
+        const stay = settings.variables === state.settings.variables;
+        const variablesById = stay ? state.variablesById : ownerId;
+        return { ...state, settings, nextRunAt, ownerId, variablesById };
+      }
+      case "PipelineScheduleTakenOver": {
+        if (state.kind !== "existing") return state;
+        const { variables, takenOverById: ownerId } = event.data;
+        const settings = { ...state.settings, variables };
+        return { ...state, settings, ownerId, variablesById: ownerId };
       }
       case "PipelineScheduleRan":
         return state.kind === "existing" ? { ...state, nextRunAt: event.data.nextRunAt } : state;
       case "PipelineScheduleTurnedOff":
-        return state.kind === "existing" ? { ...state, active: false, nextRunAt: null } : state;
+        if (state.kind !== "existing") return state;
+        return { ...state, settings: { ...state.settings, active: false }, nextRunAt: null };
       case "PipelineScheduleDeleted":
         return { kind: "deleted" };
       default:
@@ -95,9 +138,37 @@ export const pipelineSchedule: Slice<
   typeof pipelineScheduleEvents
 > = { events: pipelineScheduleEvents, stream: pipelineScheduleStream, decider };
 
-function mustExist(state: PipelineScheduleState, { projectId }: Within): void {
-  if (state.kind === "existing" && state.projectId === projectId) return;
+function mustExist(state: PipelineScheduleState, { projectId }: Within): Existing {
+  if (state.kind === "existing" && state.projectId === projectId) return state;
   throw scheduleNotFound();
+}
+
+/** @throws Refusal 403 `schedule.not_owner` */
+function mustOwn(
+  state: PipelineScheduleState,
+  command: Within & Readonly<{ by: UserId }>,
+): Existing {
+  const existing = mustExist(state, command);
+  if (existing.ownerId === command.by) return existing;
+  throw notOwner();
+}
+
+/** A person who cannot read the variables and has them sent to another branch or tag loses them. */
+function variablesAfter(
+  state: Existing,
+  { settings, by }: Extract<PipelineScheduleCommand, { type: "ChangeSchedule" }>,
+): ScheduleSettings["variables"] {
+  if (settings.variables !== undefined) return settings.variables;
+  const { ref, isTag, variables } = state.settings;
+  return ref === settings.ref && isTag === settings.isTag ? variables : knownTo(state, by);
+}
+
+const knownTo = ({ settings, variablesById }: Existing, userId: UserId) =>
+  variablesById === userId ? settings.variables : null;
+
+export function notOwner(): Refusal {
+  const message = "Only its owner may change, run or delete a schedule. Take it over first.";
+  return new Refusal("forbidden", "schedule.not_owner", message);
 }
 
 export function scheduleNotFound(): Refusal {

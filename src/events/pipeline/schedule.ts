@@ -22,7 +22,7 @@ const Settings = z.object({
 export type ScheduleSettings = Readonly<z.output<typeof Settings>>;
 
 export const pipelineScheduleEvents = {
-  /** It runs with the rights of whom created it, or changed it last. */
+  /** The person who created it, changed it or took it over last owns it: it runs with their rights. */
   PipelineScheduleCreated: Schedule.extend({
     settings: Settings,
     /** Null while it is not active. */
@@ -35,6 +35,12 @@ export const pipelineScheduleEvents = {
     nextRunAt: IsoInstant.nullable(),
     changedById: UserId,
     changedAt: IsoInstant,
+  }),
+  PipelineScheduleTakenOver: Schedule.extend({
+    /** Those of the settings that stay; null when another person wrote them. */
+    variables: Sealed.nullable(),
+    takenOverById: UserId,
+    takenOverAt: IsoInstant,
   }),
   /** Its time came; whether a pipeline was created is recorded in the pipelines' own streams. */
   PipelineScheduleRan: Schedule.extend({

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import {
+  notOwner,
   type PipelineScheduleCommand,
   pipelineSchedule,
   scheduleNotFound,
@@ -113,8 +114,18 @@ async function found(
   return row;
 }
 
+/** One of the caller. @throws Refusal 403 `schedule.not_owner` */
+async function foundOwn(...[deps, request, id]: [Deps, Writing, string]): Promise<ScheduleRow> {
+  const row = await found(deps, request, id);
+  if (row.owner_id !== request.userId) throw notOwner();
+  return row;
+}
+
 /** When it runs next. @throws Refusal 422 naming the field */
-function nextRunOf({ cron, timezone, active }: ScheduleSettings, now: Date): string | null {
+function nextRunOf(
+  { cron, timezone, active }: Pick<ScheduleSettings, "cron" | "timezone" | "active">,
+  now: Date,
+): string | null {
   try {
     checkCron(cron, timezone, now);
     return active ? (nextRun(cron, timezone, now)?.toISOString() ?? null) : null;
@@ -222,13 +233,14 @@ const putSchedule = route({
   path: `${path}/{id}`,
   operationId: "changePipelineSchedule",
   summary: "Change a pipeline schedule",
-  description: "What is left out stays. From now on it runs with the rights of who changes it.",
+  description:
+    "What is left out stays. 403 `schedule.not_owner` for others than its owner, who may take it over.",
   params: OneParams,
   body: ChangedSchedule,
   reply: ScheduleView,
   errors: [403, 404, 422],
   async handle({ params, body, request }, deps) {
-    const row = await found(deps, request, params.id);
+    const row = await foundOwn(deps, request, params.id);
     const settings = {
       description: body.description ?? row.description,
       cron: body.cron ?? row.cron,
@@ -236,10 +248,9 @@ const putSchedule = route({
       ref: body.refName ?? row.ref,
       isTag: body.isTag ?? row.is_tag,
       active: body.active ?? row.active,
-      variables:
-        body.variables === undefined
-          ? row.variables
-          : await sealedVariables(deps, request, body.variables),
+      ...(body.variables !== undefined && {
+        variables: await sealedVariables(deps, request, body.variables),
+      }),
     };
     const nextRunAt = nextRunOf(settings, deps.now());
     const { project, userId } = request;
@@ -259,11 +270,12 @@ const deleteSchedule = route({
   path: `${path}/{id}`,
   operationId: "deletePipelineSchedule",
   summary: "Delete a pipeline schedule",
+  description: "403 `schedule.not_owner` for others than its owner.",
   params: OneParams,
   reply: "empty",
   errors: [403, 404],
   async handle({ params, request }, deps) {
-    const { id: scheduleId } = await found(deps, request, params.id);
+    const { id: scheduleId } = await foundOwn(deps, request, params.id);
     await write({ type: "DeleteSchedule", scheduleId, by: request.userId }, request, deps);
   },
 });
@@ -274,18 +286,43 @@ const playSchedule = route({
   path: `${path}/{id}/play`,
   operationId: "playPipelineSchedule",
   summary: "Start the pipeline of a schedule now",
+  description: "403 `schedule.not_owner` for others than its owner.",
   params: OneParams,
   reply: PipelineView,
   errors: [403, 404, 422],
   async handle({ params, request }, deps) {
-    const row = await found(deps, request, params.id);
+    const row = await foundOwn(deps, request, params.id);
     await mustMayRunOn(deps, request.project, request.userId, refOf(row));
     const started = await request.executeProcess(async (metadata) => {
-      const result = await runSchedule(deps, { ...row, owner_id: request.userId }, metadata);
+      const result = await runSchedule(deps, row, metadata);
       if (result !== undefined) return mustHaveStarted(result);
       throw new Refusal("not_found", "ref.not_found", `There is no ${row.ref} any more.`);
     });
     return presentPipeline(await mustFindPipeline(deps, request, started.localId));
+  },
+});
+
+const takeOverSchedule = route({
+  ...writing,
+  method: "post",
+  path: `${path}/{id}/take-over`,
+  operationId: "takeOverPipelineSchedule",
+  summary: "Become the owner of a pipeline schedule",
+  description:
+    "For those who may run jobs on its branch or tag: from now on it runs with their rights, and they alone change it. " +
+    "Variables that another person wrote are dropped.",
+  params: OneParams,
+  reply: ScheduleView,
+  errors: [403, 404],
+  async handle({ params, request }, deps) {
+    const row = await found(deps, request, params.id);
+    await mustMayRunOn(deps, request.project, request.userId, refOf(row));
+    await write(
+      { type: "TakeOverSchedule", scheduleId: row.id, by: request.userId },
+      request,
+      deps,
+    );
+    return present(await found(deps, request, row.id), deps);
   },
 });
 
@@ -296,4 +333,5 @@ export const scheduleRoutes: readonly Route[] = [
   putSchedule,
   deleteSchedule,
   playSchedule,
+  takeOverSchedule,
 ];

@@ -70,6 +70,10 @@ export const pipelineScheduleProjection = defineProjection({
     PipelineScheduleCreated: (tx, { data }) =>
       save(tx, data, data.createdById, new Date(data.createdAt)),
     PipelineScheduleChanged: (tx, { data }) => save(tx, data, data.changedById),
+    PipelineScheduleTakenOver: async (tx, { data }) => {
+      const { scheduleId: id, variables, takenOverById: owner_id } = data;
+      await tx("pipeline_schedule").where({ id }).update({ variables, owner_id });
+    },
     PipelineScheduleRan: async (tx, { data: { scheduleId: id, nextRunAt, ranAt } }) => {
       const next_run_at = nextRunAt === null ? null : new Date(nextRunAt);
       await tx("pipeline_schedule")

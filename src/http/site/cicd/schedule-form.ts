@@ -1,5 +1,6 @@
 import { z } from "zod";
 
+import { notOwner } from "../../../commands/pipeline/schedule.ts";
 import { invalid } from "../../core/schema.ts";
 import { html } from "../../page/html.ts";
 import { formStart } from "../../page/once.ts";
@@ -103,6 +104,7 @@ const editSchedule = formPages({
     const { names: of, lead } = await inProject(visit.ask, params);
     await visit.ask.project("changePipelineSchedule", params);
     const schedule = await visit.ask.one("getPipelineSchedule", ScheduleView, { params });
+    if (schedule.ownerId !== visit.userId) throw notOwner();
     const filled = sheet.failure === undefined ? { typed: typedOf(schedule) } : sheet;
     const form = { sheet: filled, visit, schedule, back: schedulesPath(of), words: "Save" };
     const body = scheduleForm(baseOf(deps), form);

@@ -18,7 +18,13 @@ type Schedule = z.output<typeof ScheduleView>;
 
 const OneParams = z.object({ ...names, id: z.string() });
 
-const acts = ["playPipelineSchedule", "changePipelineSchedule", "deletePipelineSchedule"] as const;
+const ownActs = [
+  "playPipelineSchedule",
+  "changePipelineSchedule",
+  "deletePipelineSchedule",
+] as const;
+const othersActs = ["takeOverPipelineSchedule"] as const;
+const acts = [...ownActs, ...othersActs] as const;
 type May = ReadonlySet<(typeof acts)[number]>;
 
 const showSchedules = page({
@@ -74,9 +80,11 @@ const head = [
 
 function actsPiece(
   to: string,
-  { description }: Schedule,
-  { may, visit }: Readonly<{ may: May; visit: Visit }>,
+  { description, ownerId }: Schedule,
+  { may: open, visit }: Readonly<{ may: May; visit: Visit }>,
 ): Html | false {
+  const fitting: readonly string[] = ownerId === visit.userId ? ownActs : othersActs;
+  const may: May = new Set([...open].filter((act) => fitting.includes(act)));
   const named = (verb: string) =>
     html`${verb}<span class="hidden"> ${brief(description) || "schedule"}</span>`;
   const danger = { kind: "quiet danger" } as const;
@@ -84,6 +92,7 @@ function actsPiece(
     may.size > 0 &&
     html`<div class="actions">${may.has("playPipelineSchedule") && button(`${to}/play`, visit, named("Run now"))}
 ${may.has("changePipelineSchedule") && html`<a class="button quiet" href="${to}/edit">${named("Edit")}</a>`}
+${may.has("takeOverPipelineSchedule") && button(`${to}/take-over`, visit, named("Take over"))}
 ${may.has("deletePipelineSchedule") && button(`${to}/delete`, visit, named("Delete"), danger)}</div>`
   );
 }
@@ -96,6 +105,14 @@ const play = simpleAct({
   back: (params) => pipelinesPath(params),
 });
 
+const takeOver = simpleAct({
+  path: `${at}/schedule/{id}/take-over`,
+  operationId: "takeOverPipelineScheduleByPage",
+  params: OneParams,
+  apiOperation: "takeOverPipelineSchedule",
+  back: (params) => schedulesPath(params),
+});
+
 const remove = simpleAct({
   path: `${at}/schedule/{id}/delete`,
   operationId: "deletePipelineScheduleByPage",
@@ -104,4 +121,4 @@ const remove = simpleAct({
   back: (params) => schedulesPath(params),
 });
 
-export const schedulePages: readonly PageRoute[] = [play, remove, showSchedules];
+export const schedulePages: readonly PageRoute[] = [play, remove, showSchedules, takeOver];

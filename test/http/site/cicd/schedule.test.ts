@@ -36,7 +36,10 @@ before(async () => {
   await committed(app, anna, at, file, { message: "Add [skip ci]" });
 });
 beforeEach(async () => {
-  for (const { id } of await schedules()) await app.delete(`${list}/${id}`, { token });
+  for (const { id } of await schedules()) {
+    await app.post(`${list}/${id}/take-over`, { token });
+    await app.delete(`${list}/${id}`, { token });
+  }
 });
 
 describe("the form of a new schedule", () => {
@@ -98,21 +101,21 @@ describe("the form of a new schedule", () => {
 describe("the form of a schedule", () => {
   it("is filled in, and changes what is changed alone", async () => {
     const edit = `${await given({ description: "Old", variables: [{ key: "A", value: "s3cret" }] })}/edit`;
-    expect((await admin.see(list)).text).to.contain(`href="${edit}"`);
-    const page = await admin.see(edit);
+    expect((await owner.see(list)).text).to.contain(`href="${edit}"`);
+    const page = await owner.see(edit);
     expect([fieldOf(page, "description"), fieldOf(page, "cron")]).to.deep.equal([
       "Old",
       "0 3 * * *",
     ]);
     expect(page.text).to.contain("It has A.").and.not.contain("s3cret");
-    const sent = await admin.submit(page, edit, { ...nightly, description: "New", active: [] });
+    const sent = await owner.submit(page, edit, { ...nightly, description: "New", active: [] });
     expect([sent.status, sent.location], sent.text).to.deep.equal([303, list]);
     const [changed] = await schedules();
     expect(changed).to.include({ description: "New", active: false, nextRunAt: null });
     expect(changed?.["variables"]).to.deep.equal([{ key: "A" }]);
     expect((await admin.see(list)).text)
       .to.contain(">off<")
-      .and.contain('href="/user/admin"');
+      .and.contain('href="/user/anna"');
   });
 
   it("replaces or removes the variables", async () => {
@@ -144,14 +147,36 @@ describe("the form of a schedule", () => {
 describe("the list of schedules", () => {
   it("starts the pipeline of one now, and deletes one", async () => {
     const one = await given();
-    const played = await developer.submit(await developer.see(list), `${one}/play`);
+    const played = await owner.submit(await owner.see(list), `${one}/play`);
     expect([played.status, played.location]).to.deep.equal([303, `${at}/cicd/pipeline`]);
     expect(await ci.pipelines()).to.have.length(1);
     expect((await ci.pipelines())[0]).to.include({ source: "SCHEDULE", ref: "main" });
-    const deleted = await developer.submit(await developer.see(list), `${one}/delete`);
+    const deleted = await owner.submit(await owner.see(list), `${one}/delete`);
     expect([deleted.status, deleted.location]).to.deep.equal([303, list]);
     expect((await developer.see(list)).text).to.contain("No schedules.");
-    expect((await forced(developer, `${one}/play`)).status).to.equal(404);
+    expect((await forced(owner, `${one}/play`)).status).to.equal(404);
+  });
+
+  it("offers those who do not own one to take it over, and nothing else", async () => {
+    const one = await given({ variables: [{ key: "A", value: "s3cret" }] });
+    const forms = ["play", "delete", "edit"].map((act) => `${one}/${act}`);
+    for (const visitor of [developer, admin]) {
+      const { text } = await visitor.see(list);
+      expect(text).to.contain(`${one}/take-over`);
+      for (const form of forms) expect(text).not.to.contain(form);
+      expect((await visitor.see(`${one}/edit`)).status).to.equal(403);
+      for (const form of forms)
+        expect((await forced(visitor, form, nightly)).status, form).to.equal(403);
+    }
+    expect((await owner.see(list)).text).not.to.contain("Take over");
+    const taken = await developer.submit(await developer.see(list), `${one}/take-over`);
+    expect([taken.status, taken.location]).to.deep.equal([303, list]);
+    const { text } = await developer.see(list);
+    for (const form of forms) expect(text).to.contain(form);
+    expect((await schedules())[0]?.["variables"]).to.deep.equal([]);
+    expect((await developer.submit(await developer.see(list), `${one}/delete`)).status).to.equal(
+      303,
+    );
   });
 
   it("has pages", async () => {
@@ -176,7 +201,10 @@ describe("the rights of schedules", () => {
         const opened = await reader.see(form);
         expect([opened.status, opened.text.includes("<fieldset")]).to.deep.equal([403, false]);
       }
-      for (const form of [create, `${one}/edit`, `${one}/play`, `${one}/delete`])
+      for (const form of [
+        create,
+        ...["edit", "play", "delete", "take-over"].map((act) => `${one}/${act}`),
+      ])
         expect((await forced(reader, form, nightly)).status, form).to.equal(403);
     }
     expect(await schedules()).to.have.length(1);
