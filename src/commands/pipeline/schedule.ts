@@ -8,6 +8,7 @@ import {
 import { unreachable } from "../../platform/invariant.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import type { Decider, Slice } from "../core/decider.ts";
+import { sameDestination } from "../core/destination.ts";
 
 type Within = Readonly<{ scheduleId: string; projectId: ProjectId; at: string }>;
 
@@ -159,8 +160,8 @@ function variablesAfter(
   { settings, by }: Extract<PipelineScheduleCommand, { type: "ChangeSchedule" }>,
 ): ScheduleSettings["variables"] {
   if (settings.variables !== undefined) return settings.variables;
-  const { ref, isTag, variables } = state.settings;
-  return ref === settings.ref && isTag === settings.isTag ? variables : knownTo(state, by);
+  const stays = sameDestination(state.settings, settings, ["ref", "isTag"]);
+  return stays ? state.settings.variables : knownTo(state, by);
 }
 
 const knownTo = ({ settings, variablesById }: Existing, userId: UserId) =>

@@ -1,5 +1,6 @@
 import { z } from "zod";
 
+import { sameDestination } from "../../commands/core/destination.ts";
 import type { LdapDetails } from "../../events/login/connection.ts";
 import { filterMistake } from "../../platform/identity/directory.ts";
 import { DirectoryRefused } from "../../platform/identity/directory-address.ts";
@@ -154,6 +155,9 @@ async function sealedCa(
   return { caCert: sealed, caCertDigest: digest };
 }
 
+const destination = ["url", "bindDn", "startTls", "plaintext"] as const;
+type Destination = Pick<LdapDetails, (typeof destination)[number]>;
+
 /** A password that is not sent again stays. */
 async function sealedBind(
   { id, body, before }: Given<"LDAP", typeof NewConnection>,
@@ -163,9 +167,10 @@ async function sealedBind(
   // A stored password must go only to its former address: otherwise a user who changes the address reads it.
   const stays = sent === undefined || sent === null;
   if (stays && before !== undefined && before.details.bindPassword !== null) {
-    const { url, bindDn: dnBefore, bindPassword, bindPasswordDigest } = before.details;
-    if (url !== body.url || dnBefore !== bindDn) {
-      const message = "Give the password again: the address or the name it belongs to changes.";
+    const { bindPassword, bindPasswordDigest } = before.details;
+    if (!sameDestination<Destination>(before.details, body, destination)) {
+      const message =
+        "Give the password again: its address, its encryption or the name it belongs to changes.";
       throw wrongField("bindPassword", "ldap.password_needed", message);
     }
     return { bindPassword, bindPasswordDigest };

@@ -1,5 +1,6 @@
 import { z } from "zod";
 
+import { sameDestination } from "../../commands/core/destination.ts";
 import type { OidcDetails } from "../../events/login/connection.ts";
 import { OutboundRefused } from "../../platform/outbound/url.ts";
 import type { Deps } from "../core/deps.ts";
@@ -106,6 +107,9 @@ function mustBeIssuer(issuer: string, { checkUrl, allowsPlainHttp }: Deps): void
   }
 }
 
+const destination = ["issuer", "clientId"] as const;
+type Destination = Pick<OidcDetails, (typeof destination)[number]>;
+
 /** A secret that is not sent again stays, while it goes to the same provider as the same client. */
 async function sealedSecret(
   { id, body, before }: Given<"OIDC", typeof NewConnection>,
@@ -113,8 +117,9 @@ async function sealedSecret(
 ): Promise<Pick<OidcDetails, "clientSecret" | "clientSecretDigest">> {
   const sent = body.clientSecret;
   if ((sent === undefined || sent === null) && before !== undefined) {
-    const { issuer, clientId, clientSecret, clientSecretDigest } = before.details;
-    if (clientSecret !== null && (issuer !== body.issuer || clientId !== body.clientId)) {
+    const { clientSecret, clientSecretDigest } = before.details;
+    const stays = sameDestination<Destination>(before.details, body, destination);
+    if (clientSecret !== null && !stays) {
       const message = "Give the secret again: the issuer or the client it belongs to changes.";
       throw wrongField("clientSecret", "oidc.secret_needed", message);
     }

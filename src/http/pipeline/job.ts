@@ -1,6 +1,9 @@
 import { z } from "zod";
 
+import type { UserId } from "../../events/core/ids.ts";
 import { projectSubject } from "../../events/project/project.ts";
+import { Refusal } from "../../platform/refusal.ts";
+import type { PipelineRow } from "../../projections/pipeline/table.ts";
 import { cancelJob, playJob, restartJob } from "../../workers/pipeline/lifecycle.ts";
 import type { Deps } from "../core/deps.ts";
 import type { RequestFor } from "../core/request.ts";
@@ -65,6 +68,21 @@ function change(
   });
 }
 
+/**
+ * Variables of a play decide what the scripts do with those that were given at the start, `BASH_ENV` for one.
+ *
+ * @throws Refusal 403 `job.variables_of_others`
+ */
+function mustHoldNoSecretsOfOthers(
+  { variables, user_id }: Pick<PipelineRow, "variables" | "user_id">,
+  userId: UserId,
+): void {
+  if (variables === null || user_id === userId) return;
+  const message =
+    "Another person gave the pipeline variables. Play the job without variables, or start a pipeline of your own.";
+  throw new Refusal("forbidden", "job.variables_of_others", message);
+}
+
 const PlayOrder = z
   .object({ variables: GivenVariables.meta({ description: "For this run only." }) })
   .default({})
@@ -77,7 +95,8 @@ const postPlay = route({
   operationId: "playJob",
   summary: "Start a manual or delayed job",
   description:
-    "422 `job.not_playable` for a job that does not wait for it, 403 `environment.protected` for one that deploys where the caller may not.",
+    "422 `job.not_playable` for a job that does not wait for it, 403 `environment.protected` for one that deploys where the caller may not, " +
+    "403 `job.variables_of_others` for variables where another person gave the pipeline variables.",
   params: LocalIdParams,
   body: PlayOrder,
   reply: JobView,
@@ -85,6 +104,7 @@ const postPlay = route({
   async handle({ params, body, request }, deps) {
     const { job, pipeline } = await mustFindJob(deps, request, params.localId);
     const given = variableRecord(body.variables);
+    if (Object.keys(given).length > 0) mustHoldNoSecretsOfOthers(pipeline, request.userId);
     const variables =
       Object.keys(given).length === 0
         ? null

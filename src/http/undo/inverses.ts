@@ -43,7 +43,9 @@ function protection(verb: "create" | "edit" | "delete", rule: Data, { ownerScope
 async function webhookBody(undone: Undone) {
   const { url, secret, topics } = await undone.before();
   const flags = (Array.isArray(topics) ? topics : []).map((topic) => [String(topic), true]);
-  return { url, secret: await opened(undone, secret), events: Object.fromEntries(flags) };
+  const stays = undone.data["secret"] === secret;
+  const former = !stays && { secret: await opened(undone, secret) };
+  return { url, ...former, events: Object.fromEntries(flags) };
 }
 
 async function variableBody(undone: Undone) {
@@ -51,8 +53,9 @@ async function variableBody(undone: Undone) {
     await undone.before(),
     "settings",
   );
-  const clear = await opened(undone, value);
-  const fields = { key, value: clear, environmentScope, mask: masked, description, type: kind };
+  const stays = partOf(undone.data, "settings")["value"] === value;
+  const former = !stays && { value: await opened(undone, value) };
+  const fields = { key, ...former, environmentScope, mask: masked, description, type: kind };
   return { ...fields, protected: rest["protected"] };
 }
 

@@ -1,5 +1,6 @@
 import type { Knex } from "knex";
 import type { Recorded } from "../../events/core/event.ts";
+import type { UserId } from "../../events/core/ids.ts";
 import type { Sealed } from "../../events/core/sealed.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import type { Data } from "../../projections/audit/change.ts";
@@ -30,6 +31,8 @@ export type Undone = Readonly<{
   /** Another event, by its entry in the audit. */
   readAt: (entry: AuditEntryRow) => Promise<Recorded>;
   ownerScope: OwnerScope;
+  /** Who takes it back. */
+  by: UserId;
   db: Knex;
   open: (sealed: Sealed) => Promise<string | null>;
 }>;

@@ -41,10 +41,20 @@ export async function requestNumber({ db }: Pick<Undone, "db">, id: unknown): Pr
   return request.local_id;
 }
 
-/** A secret in clear, to be stored again. @throws Refusal 409 when its key was deleted */
-export async function opened({ open }: Undone, value: unknown): Promise<string | null> {
+/**
+ * A former secret in clear, to be stored again. The person who changed or deleted it could read it; others would
+ * learn it by the undo.
+ *
+ * @throws Refusal 409 for others, and when its key was deleted
+ */
+export async function opened({ open, event, by }: Undone, value: unknown): Promise<string | null> {
   const sealed = Sealed.safeParse(value);
   if (!sealed.success) return null;
+  if (event.metadata.actor.userId !== by) {
+    throw impossible(
+      "Only the person who made this change gets the former secret back: set it anew.",
+    );
+  }
   const text = await open(sealed.data);
   if (text === null) throw impossible("The secret it held cannot be read any more.");
   return text;

@@ -61,7 +61,7 @@ async function undo({ ownerScope, params, eventId, request }: UndoRequest, deps:
     throw new Refusal("not_found", "event.not_found", "No such event happened here.");
   }
   const event = await eventAt(deps, row);
-  const operation = await opposite(event, row, { ownerScope, placeId }, deps);
+  const operation = await opposite(event, row, { ownerScope, placeId, by: request.userId }, deps);
   await mustNotBeRemade(operation, row, deps);
   const before = (await store.head()) ?? -1n;
   const commandId =
@@ -92,7 +92,7 @@ const bookkeeping = new Set(["NameReserved", "NameReleased", "LocalIdAssigned", 
 async function opposite(
   event: Recorded,
   row: AuditEntryRow,
-  { ownerScope, placeId }: Pick<Undone, "ownerScope" | "placeId">,
+  { ownerScope, placeId, by }: Pick<Undone, "ownerScope" | "placeId" | "by">,
   deps: Deps,
 ): Promise<Operation> {
   const { db, vault } = deps;
@@ -102,7 +102,7 @@ async function opposite(
   }
   await mustBeLast(event, row, deps);
   const undone: Undone = {
-    ...{ event, data: event.data, placeId, ownerScope, db, open: vault.open },
+    ...{ event, data: event.data, placeId, ownerScope, by, db, open: vault.open },
     before: () => dataBefore(event, deps),
     readAt: (other) => eventAt(deps, other),
   };
