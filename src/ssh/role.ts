@@ -3,9 +3,9 @@ import type { Knex } from "knex";
 import type { Logger } from "pino";
 
 import { UserId } from "../events/core/ids.ts";
-import { ConcurrencyLimit, type ConcurrencyOptions } from "../git/concurrency-limit.ts";
 import { type GitConnections, gitConnections } from "../git/connections.ts";
 import { lockingOn } from "../git/lock-gate.ts";
+import { type PackSlots, packSlots } from "../git/pack-slots.ts";
 import { accessOfPusher } from "../git/push-rights.ts";
 import { refRecorder } from "../git/ref-recorder.ts";
 import type { EventStore } from "../platform/event-store/event-store.ts";
@@ -46,7 +46,7 @@ export type SshPlatform = Readonly<{
 export type SshRoleOptions = Readonly<{
   limits?: SshServerOptions["limits"];
   channelLimits?: ChannelLimits;
-  slots?: Partial<ConcurrencyOptions>;
+  slots?: PackSlots;
   now?: () => Date;
 }>;
 
@@ -69,7 +69,7 @@ export async function startSsh(
     vault,
     log,
     now,
-    slots: new ConcurrencyLimit(slots),
+    slots: packSlots(slots),
     refs: refRecorder({ store, db, git, now, log }),
     protections: (project) => refProtections(db, project),
     bytesLeft: projectBytesLeft({ config, db, git }),

@@ -40,7 +40,10 @@ export async function runCommand(
   // Refs that git shows are shown by every other answer as well.
   await service.visible(await service.refs.settle(access.project.id));
   if (command.service === "upload-archive") await mustAllowDownload(service);
-  const enter = () => service.slots.enter(by.user_id, session.line.gone);
+  const enter = async () => {
+    const heldFor = { caller: by.user_id, signal: session.line.gone };
+    return (await service.slots.enter(heldFor)).leave;
+  };
   if (command.service === "receive-pack") {
     return push({ ...session, access, caller: callerOf(by), enter }, service);
   }

@@ -5,11 +5,11 @@ import ssh2, { type AuthContext, type Connection, type Session } from "ssh2";
 import { bindOperation, isSuspended } from "../platform/event-loop/operation.ts";
 import { networkOf } from "../platform/network.ts";
 import type { SshLoginRow } from "../projections/user/ssh-key.ts";
+import { Admission, type AdmissionLimits, type Entry } from "./admission.ts";
 import type { Proof } from "./authentication.ts";
-import { type AdmissionLimits, ConnectionLimit, type Entry } from "./connection-limit.ts";
 import { offeredKeys } from "./host-key.ts";
 
-export type ConnectionLimits = Readonly<{
+export type ConnectionSettings = Readonly<{
   /** A connection without a command is closed after this. */
   unusedMs: number;
   /** Wrong keys and other attempts that a client has. */
@@ -20,7 +20,7 @@ export type ConnectionLimits = Readonly<{
   sessionsMaxInAll: number;
 }>;
 
-const connectionLimitsDefault: ConnectionLimits = {
+const connectionSettingsDefault: ConnectionSettings = {
   unusedMs: 60_000,
   attemptsMax: 10,
   sessionsMax: 8,
@@ -32,7 +32,7 @@ export type SshServerOptions = Readonly<{
   /** 0: any that is free. */
   port: number;
   hostKeys: readonly string[];
-  limits?: Partial<AdmissionLimits & ConnectionLimits>;
+  limits?: Partial<AdmissionLimits & ConnectionSettings>;
   prove: (attempt: AuthContext) => Promise<Proof>;
   log: Logger;
 }>;
@@ -66,7 +66,7 @@ export async function startSshServer(
   onSession: (proved: Proved) => OnSession,
 ): Promise<SshServer> {
   const { hostKeys, limits = {} } = options;
-  const connections = new ConnectionLimit(limits);
+  const connections = new Admission(limits);
   /** By address and port of the peer, under which the library knows them. */
   const entries = new Map<string, Entry>();
   const server = new ssh2.Server({
@@ -85,7 +85,7 @@ export async function startSshServer(
     // The library reports errors of the line here as well; it closes it by itself.
     connection.on("error", () => undefined);
     if (entry === undefined) return void connection.end();
-    const serving = { ...connectionLimitsDefault, ...limits };
+    const serving = { ...connectionSettingsDefault, ...limits };
     serveConnection(connection, entry, { ...options, serving, onSession });
   });
 
@@ -124,7 +124,7 @@ export async function startSshServer(
 }
 
 type Serving = SshServerOptions &
-  Readonly<{ serving: ConnectionLimits; onSession: (proved: Proved) => OnSession }>;
+  Readonly<{ serving: ConnectionSettings; onSession: (proved: Proved) => OnSession }>;
 
 function serveConnection(connection: Connection, entry: Entry, serving: Serving): void {
   const { prove, log } = serving;

@@ -1,9 +1,9 @@
 import type { Knex } from "knex";
 
-import type { ConcurrencyLimit } from "../git/concurrency-limit.ts";
 import type { PushDeps } from "../git/push.ts";
 import type { GitRepositories } from "../platform/git/repositories.ts";
 import type { LfsTokens } from "../platform/key/lfs-token.ts";
+import type { Limit } from "../platform/limit.ts";
 import type { ChannelLimits } from "./channel-stream.ts";
 
 /** What commands over SSH work with. One object a process, made by the role. */
@@ -11,7 +11,7 @@ export type SshService = PushDeps &
   Readonly<{
     db: Knex;
     git: GitRepositories;
-    slots: ConcurrencyLimit;
+    slots: Limit;
     lfsTokens: LfsTokens;
     /** Notes that a key was used. */
     noteUse: (keyId: string) => void;

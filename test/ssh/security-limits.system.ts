@@ -27,7 +27,9 @@ needsProgram("ssh", "ssh-keygen");
 const closing: (() => Promise<void>)[] = [];
 // Registered before the hooks of the app, whose stores the servers beside it need.
 after(() => Promise.all(closing.map((close) => close())));
-const app = await startTestApp({ ssh: { limits, slots: { perCallerMax: 2, waitMs: 500 } } });
+const app = await startTestApp({
+  ssh: { limits, slots: { share: 2, whenFull: { refuseAfterMs: 500 } } },
+});
 /** A busy machine may need seconds to log in: only who is to be cut off meets a short limit. */
 const shortMs = 1_500;
 const stalling = await doorBeside({ limits: { proofMs: shortMs } });

@@ -2,9 +2,11 @@ import { createHash } from "node:crypto";
 import type { Context } from "koa";
 import { UserId } from "../../events/core/ids.ts";
 import { Scope } from "../../events/token/access-token.ts";
+import { asCaller } from "../../platform/caller-share.ts";
 import { verifyPassword } from "../../platform/identity/password.ts";
 import { hashToken, isToken, tokenPrefixes } from "../../platform/key/token.ts";
-import { networkOf } from "../../platform/network.ts";
+import { Limit } from "../../platform/limit.ts";
+import { neighbourhoodOf } from "../../platform/network.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import {
   findLogin,
@@ -24,11 +26,13 @@ import type { Caller } from "./gate.ts";
 import { codeRequired } from "./second-factor.ts";
 import { tokenUse } from "./token-use.ts";
 
-/** Hashing is slow on purpose; more callers than this in line would wait longer than they stay. */
-const passwordsWaitingMax = 32;
-/** The part of them for one network or account, so that no caller fills the queue alone. */
-const passwordsWaitingMaxPerNetwork = 16;
-const passwordsWaitingMaxPerAccount = 8;
+/**
+ * Passwords that are checked or wait for it, by the place they come from and by account. Hashing is slow on purpose:
+ * more of one place would wait longer than their clients stay.
+ */
+const checksMax = { total: 256, whenFull: "refuse", refusal: loginsBusy } as const;
+const fromPlace = new Limit({ name: "login.checks_by_network", share: 16, ...checksMax });
+const forAccount = new Limit({ name: "login.checks_by_account", share: 8, ...checksMax });
 /** Longer texts are no password of ours, and hashing them costs. */
 const credentialsLengthMax = 512;
 
@@ -173,9 +177,6 @@ function concerns({ user_id, application_id, owner_id }: TokenCallerRow, subject
 
 function passwordCheck(deps: AuthenticateDeps): ByPassword {
   const { db, lockout, settings, directoryPassword: elsewhere = nowhere } = deps;
-  const all = new Waiting(passwordsWaitingMax);
-  const fromNetwork = new Waiting(passwordsWaitingMaxPerNetwork);
-  const forAccount = new Waiting(passwordsWaitingMaxPerAccount);
 
   return async (login, password, ip) => {
     const row = await findLogin(db, login);
@@ -190,9 +191,12 @@ function passwordCheck(deps: AuthenticateDeps): ByPassword {
       if (row.banned_at !== null || row.forgotten_at !== null) return null;
       return row;
     };
-    const found = await all.enter("", () =>
-      fromNetwork.enter(networkOf(ip), () =>
-        forAccount.enter(account, () => lockout.guard({ account, ip }, check)),
+    const place = { caller: neighbourhoodOf(ip) };
+    // Nobody is known yet: the share of hashing is that of the place.
+    const found = await asCaller(place.caller, () =>
+      fromPlace.run(
+        () => forAccount.run(() => lockout.guard({ account, ip }, check), { caller: account }),
+        place,
       ),
     );
     // Said only to who knows the password.
@@ -210,27 +214,9 @@ function byPasswordOf({ id, alias, is_admin }: UserRow): Caller {
   };
 }
 
-/** Counts who waits under a key, and turns away who would be one too many. */
-class Waiting {
-  readonly #waiting = new Map<string, number>();
-
-  constructor(readonly max: number) {}
-
-  async enter<Result>(key: string, run: () => Promise<Result>): Promise<Result> {
-    const waiting = this.#waiting.get(key) ?? 0;
-    if (waiting >= this.max) {
-      const message = "Too many logins at once.";
-      throw new Refusal("unavailable", "auth.busy", message, { retryAfterSeconds: 1 });
-    }
-    this.#waiting.set(key, waiting + 1);
-    try {
-      return await run();
-    } finally {
-      const left = (this.#waiting.get(key) ?? 1) - 1;
-      if (left === 0) this.#waiting.delete(key);
-      else this.#waiting.set(key, left);
-    }
-  }
+export function loginsBusy(): Refusal {
+  const message = "Too many logins at once.";
+  return new Refusal("unavailable", "auth.busy", message, { retryAfterSeconds: 1 });
 }
 
 /**

@@ -1,6 +1,6 @@
 import { LRUCache } from "lru-cache";
 
-import { Limiter } from "../../platform/limiter.ts";
+import { Limit } from "../../platform/limit.ts";
 import type { QueuedJob, QueueFilter } from "../../projections/pipeline/queue.ts";
 import type { FoundJobs } from "../../workers/pipeline/claim.ts";
 import type { Deps } from "../core/deps.ts";
@@ -29,7 +29,7 @@ type Waiting = Readonly<{
   hold: (agentId: string) => HeldRequest;
   /** Resolves when something was queued since `seen`, the agent was changed, or nothing more is to be waited for. */
   next: (seen: number, held: HeldRequest, signal: AbortSignal) => Promise<void>;
-  look: Limiter;
+  look: Limit;
   /**
    * What of the queue fits agents of this kind. Those that look while nothing was queued since another of them began to
    * look share its answer, for at most `sharedMs`: which of them a job is given to is decided when it is claimed.
@@ -122,7 +122,7 @@ export function waitingFor(onChange: Deps["onChange"]): Waiting {
     else looks.clear();
   });
   const waiting: Waiting = {
-    look: new Limiter(looksAtOnce),
+    look: new Limit({ name: "agent.looks", total: looksAtOnce, whenFull: "wait" }),
     find: looks.find,
     noteTaken: looks.noteTaken,
     ended: () => ended,

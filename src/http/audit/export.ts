@@ -1,6 +1,5 @@
 import { Readable } from "node:stream";
-import { asCaller } from "../../platform/caller-share.ts";
-import { Limiter } from "../../platform/limiter.ts";
+import { Limit } from "../../platform/limit.ts";
 import type { AuditFilter } from "../../projections/audit/entry-query.ts";
 import { auditCsv, auditCsvHead, auditJson } from "../../projections/audit/format.ts";
 import {
@@ -19,7 +18,7 @@ type Export = Readonly<{
 }>;
 
 /** An export holds a slot until its reader has read it. */
-const exports = new Limiter(8, 2);
+const exports = new Limit({ name: "audit.exports", total: 8, share: 2, whenFull: "wait" });
 
 /** Everything that fits, newest first, as fast as the client reads it. Rights are checked again meanwhile. */
 export function exportOf(deps: AuditDeps, order: Export): StreamReply {
@@ -35,7 +34,7 @@ async function* lines(
   deps: AuditDeps,
   { filter, range, format, request }: Export,
 ): AsyncGenerator<string> {
-  const release = await asCaller(request.userId, slot);
+  const { leave } = await exports.enter({ caller: request.userId, signal: request.signal });
   try {
     if (format === "csv") yield `${auditCsvHead}\r\n`;
     const { before, after } = range;
@@ -49,13 +48,6 @@ async function* lines(
       yield format === "csv" ? `${auditCsv(line)}\r\n` : `${JSON.stringify(auditJson(line))}\n`;
     }
   } finally {
-    release();
+    leave();
   }
-}
-
-/** Waits for a place among the exports. @returns what gives it back */
-function slot(): Promise<() => void> {
-  return new Promise((taken, failed) => {
-    exports.run(() => new Promise<void>((release) => taken(release))).catch(failed);
-  });
 }

@@ -1,7 +1,7 @@
 import type { Recorded } from "../../events/core/event.ts";
 import { localIdStream } from "../../events/core/local-id.ts";
 import { idInStream } from "../../events/core/stream.ts";
-import { Limiter } from "../../platform/limiter.ts";
+import { Limit } from "../../platform/limit.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import {
   type Happened,
@@ -27,7 +27,7 @@ import type { RequestContext } from "./request.ts";
 const entriesMax = 1_000;
 
 /** Each holds a connection and up to `bytesMax` of events. */
-const readings = new Limiter(4, 2);
+const readings = new Limit({ name: "as_of.answers", total: 4, share: 2, whenFull: "wait" });
 
 /** What the handler is given. */
 export type Then = Readonly<{ params: Params; request: RequestContext; deps: Deps }>;

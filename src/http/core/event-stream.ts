@@ -1,11 +1,20 @@
 import { Readable } from "node:stream";
 
-import { CallerShare } from "../../platform/caller-share.ts";
+import { Limit } from "../../platform/limit.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import type { StreamReply } from "./answer.ts";
 
 /** Each stream queries the database twice a second; a browser opens two for a page. */
-const share = new CallerShare(16);
+const streams = new Limit({
+  name: "live.streams",
+  total: 1_000,
+  share: 16,
+  whenFull: "refuse",
+  refusal: () => {
+    const message = "Too many of your streams are open. Close one, or try again later.";
+    return new Refusal("too_many", "live.too_many", message, { retryAfterSeconds: 30 });
+  },
+});
 
 /** Why a stream ended before what it is about did. */
 type End = Readonly<{ code: string; message: string; position?: string }>;
@@ -25,14 +34,10 @@ export function eventStream(
   body: AsyncGenerator<string>,
   caller: string,
 ): StreamReply & Readonly<{ body: Readable }> {
-  if (!share.hasRoom(caller)) {
-    const message = "Too many of your streams are open. Close one, or try again later.";
-    throw new Refusal("too_many", "live.too_many", message, { retryAfterSeconds: 30 });
-  }
-  share.take(caller);
+  const { leave } = streams.take(1, { caller });
   const stream = Readable.from(endingWithReason(body), { objectMode: false });
   // Also when it is destroyed before anything of it was read.
-  stream.once("close", () => share.giveBack(caller));
+  stream.once("close", leave);
   return {
     body: stream,
     type: "text/event-stream",

@@ -7,7 +7,7 @@ import { handle } from "../../commands/core/handle.ts";
 import { requestedBy } from "../../commands/core/requested.ts";
 import type { EventMetadata } from "../../events/core/event.ts";
 import { asCaller } from "../../platform/caller-share.ts";
-import { Limiter } from "../../platform/limiter.ts";
+import { Limit } from "../../platform/limit.ts";
 import { neighbourhoodOf } from "../../platform/network.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import type { Caller, Gate, Resolved } from "../access/gate.ts";
@@ -167,7 +167,7 @@ function idOf(resolved: Resolved): string {
 }
 
 /** What such requests hold in memory is bounded by how many there are at once, of all and of one caller. */
-const largeBodies = new Limiter(8, 2);
+const largeBodies = new Limit({ name: "http.large_bodies", total: 8, share: 2, whenFull: "wait" });
 const largeBodyTimeoutMs = 60_000;
 
 /** Promised to be no larger than those of other requests: it needs no place, and waits for none. */

@@ -3,7 +3,7 @@ import { finished } from "node:stream/promises";
 import { createGunzip } from "node:zlib";
 import type { Context } from "koa";
 
-import { Limiter } from "../../platform/limiter.ts";
+import { Limit } from "../../platform/limit.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { HttpRefusal } from "./errors.ts";
 import { sendContinue } from "./expect-continue.ts";
@@ -81,7 +81,7 @@ const checkMs = 5_000;
 /** Bodies up to this are read whenever they come; of larger ones only a few are in memory at once. */
 const largeBytesMin = 1024 ** 2;
 const wholeBodyTimeoutMs = 60_000;
-const largeBodies = new Limiter(4, 1);
+const largeBodies = new Limit({ name: "git.large_requests", total: 4, share: 1, whenFull: "wait" });
 
 /**
  * All of a body, however it is encoded, so that what follows waits for nobody.

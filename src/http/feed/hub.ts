@@ -1,4 +1,4 @@
-import { CallerShare } from "../../platform/caller-share.ts";
+import { type Hold, Limit } from "../../platform/limit.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { indexable } from "../../projections/audit/subject.ts";
 import { type ProjectScope, projectRole } from "../../projections/team/member-role.ts";
@@ -35,7 +35,7 @@ const retryMs = 1_000;
 /** Characters that one reader is handed at a time. */
 const handedCharactersMax = 64 * 1024;
 const readersMax = 5_000;
-const readersPerCallerMax = 32;
+const readersShare = 32;
 
 /**
  * The newest events, read once for all readers of this process. It follows the log only while
@@ -45,9 +45,15 @@ export class FeedHub {
   readonly #deps: HubDeps;
   readonly #keptItemsMax: number;
   /** With the step of the beat that is theirs: readers of one caller share it, and what their rights say. */
-  readonly #readers = new Map<FeedReader, number>();
+  readonly #readers = new Map<FeedReader, Readonly<{ step: number; hold: Hold }>>();
   readonly #roles: CachedQuery<Role>;
-  readonly #share = new CallerShare(readersPerCallerMax);
+  readonly #places = new Limit({
+    name: "feed.readers",
+    total: readersMax,
+    share: readersShare,
+    whenFull: "refuse",
+    refusal: tooMany,
+  });
   #kept: FeedItem[] = [];
   #characters = 0;
   /** Everything after it, up to `upTo`, is kept. */
@@ -90,23 +96,22 @@ export class FeedHub {
 
   /** @throws Refusal 429 `feed.too_many` */
   async join(reader: FeedReader, callerId: string): Promise<void> {
-    if (this.#readers.size >= readersMax || !this.#share.hasRoom(callerId)) throw tooMany();
-    this.#share.take(callerId);
-    this.#readers.set(reader, stepOf(callerId));
+    const hold = this.#places.take(1, { caller: callerId });
+    this.#readers.set(reader, { step: stepOf(callerId), hold });
     try {
       this.#starting ??= this.#start();
       await this.#starting;
     } catch (error) {
-      this.leave(reader, callerId);
+      this.leave(reader);
       throw error;
     }
     // What came while it started was announced to nobody.
     void this.#pump();
   }
 
-  leave(reader: FeedReader, callerId: string): void {
+  leave(reader: FeedReader): void {
+    this.#readers.get(reader)?.hold.leave();
     if (!this.#readers.delete(reader)) return;
-    this.#share.giveBack(callerId);
     if (this.#readers.size > 0) return;
     clearInterval(this.#beat);
     clearTimeout(this.#retry);
@@ -159,7 +164,7 @@ export class FeedHub {
     this.#beat = setInterval(() => {
       step = (step + 1) % beatSteps;
       const now = this.#deps.now().getTime();
-      for (const [reader, own] of this.#readers) {
+      for (const [reader, { step: own }] of this.#readers) {
         if (reader.expiresAtMs < now) reader.expire();
         else if (own === step) reader.beat();
       }

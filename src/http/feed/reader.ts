@@ -67,7 +67,7 @@ export class FeedStream extends Readable implements FeedReader {
     const { hub, callerId } = this.#reading;
     await hub.join(this, callerId);
     // The client may have gone meanwhile.
-    if (this.#isOver) hub.leave(this, callerId);
+    if (this.#isOver) hub.leave(this);
     this.#working = false;
     this.wake();
   }
@@ -87,7 +87,7 @@ export class FeedStream extends Readable implements FeedReader {
 
   override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
     this.#isOver = true;
-    this.#reading.hub.leave(this, this.#reading.callerId);
+    this.#reading.hub.leave(this);
     done(error);
   }
 

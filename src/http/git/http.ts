@@ -2,8 +2,8 @@ import { PassThrough } from "node:stream";
 import type { Context, Middleware } from "koa";
 
 import { Alias } from "../../events/core/ids.ts";
-import { ConcurrencyLimit, type ConcurrencyOptions } from "../../git/concurrency-limit.ts";
 import { type GitConnectionsDeps, gitConnections } from "../../git/connections.ts";
+import { clientGone, type PackSlots, packSlots } from "../../git/pack-slots.ts";
 import type { PushDeps } from "../../git/push.ts";
 import { asCaller } from "../../platform/caller-share.ts";
 import type { KeptPack, KeptPacks } from "../../platform/git/kept-packs.ts";
@@ -17,6 +17,7 @@ import { isProtocolText, stopPackService } from "../../platform/git/pack-service
 import { flushPacket, packet } from "../../platform/git/pkt-line.ts";
 import type { GitRepositories } from "../../platform/git/repositories.ts";
 import type { Repository } from "../../platform/git/repository.ts";
+import type { Limit } from "../../platform/limit.ts";
 import { neighbourhoodOf } from "../../platform/network.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { HttpRefusal } from "../core/errors.ts";
@@ -36,7 +37,7 @@ export type GitHttpDeps = GitAccessDeps &
   GitConnectionsDeps &
   Readonly<{
     git: GitRepositories;
-    slots?: Partial<ConcurrencyOptions>;
+    slots?: PackSlots;
     limits?: Partial<ConnectionLimits>;
   }>;
 
@@ -76,7 +77,7 @@ const neverKept = {
  * repository at its addresses; see repositoryPath. Other paths are passed on.
  */
 export function gitHttp(deps: GitHttpDeps): Middleware {
-  const slots = new ConcurrencyLimit(deps.slots);
+  const slots = packSlots(deps.slots);
   const connections = gitConnections(deps);
   const limits = { ...limitsDefault, ...deps.limits };
   return async (ctx, next) => {
@@ -118,7 +119,7 @@ export function gitHttp(deps: GitHttpDeps): Middleware {
       const begin = <Child extends PackProcess | UploadProcess>(start: () => Child): Child => {
         // The close event already fired, so this child would never be stopped.
         if (ctx.req.socket.destroyed) {
-          throw new Refusal("unavailable", "git.gone", "The caller has gone.");
+          throw clientGone();
         }
         const child = start();
         child.once("close", leave);
@@ -188,11 +189,11 @@ function sendPack(ctx: Context, pack: KeptPack): void {
 }
 
 /** A slot for one request: `leave` gives it back, and does nothing before `enter` took it. */
-function slotFor(slots: ConcurrencyLimit, ctx: Context, share: string) {
+function slotFor(slots: Limit, ctx: Context, share: string) {
   let left = (): void => undefined;
   return {
     enter: async (): Promise<void> => {
-      left = await whileThere(ctx, (gone) => slots.enter(share, gone));
+      left = (await whileThere(ctx, (signal) => slots.enter({ caller: share, signal }))).leave;
     },
     leave: (): void => left(),
   };
@@ -210,7 +211,7 @@ async function whileThere<Result>(
   wait: (gone: AbortSignal) => Promise<Result>,
 ): Promise<Result> {
   const leaving = new AbortController();
-  const leave = (): void => leaving.abort();
+  const leave = (): void => leaving.abort(clientGone());
   res.once("close", leave);
   try {
     return await wait(leaving.signal);

@@ -3,8 +3,11 @@ import { z } from "zod";
 import { type Identity, linkedAccount } from "../../commands/login/external-account.ts";
 import { LoginConnectionId } from "../../events/core/ids.ts";
 import { type DirectoryEntry, DirectoryUnavailable } from "../../platform/identity/directory.ts";
+import { Limit } from "../../platform/limit.ts";
+import { neighbourhoodOf } from "../../platform/network.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import type { ConnectionOf } from "../../projections/login/connection.ts";
+import { loginsBusy } from "../access/authenticate.ts";
 import { home } from "../access/session.ts";
 import { commandDeps } from "../core/command-deps.ts";
 import { pathLengthMax } from "../core/schema.ts";
@@ -62,9 +65,14 @@ const submit = page({
 
 export const ldapLoginPages: readonly PageRoute[] = [show, submit];
 
-/** Logins that wait for a directory; it may be slow, and must not hold everything up. */
-const waitingMax = 32;
-let waiting = 0;
+/** Logins that wait for a directory, by the place they come from; it may be slow, and must not hold everything up. */
+const logins = new Limit({
+  name: "login.directory_checks",
+  total: 64,
+  share: 16,
+  whenFull: "refuse",
+  refusal: loginsBusy,
+});
 
 /**
  * Whose entry this is, when the password is theirs. The entry is looked for first, so that attempts are
@@ -79,11 +87,7 @@ export async function proveByDirectory(
   deps: PageDeps,
 ): Promise<DirectoryEntry | null> {
   if (login === "" || password === "") return null;
-  if (waiting >= waitingMax) {
-    const message = "Too many logins at once.";
-    throw new Refusal("unavailable", "auth.busy", message, { retryAfterSeconds: 1 });
-  }
-  waiting += 1;
+  const { leave } = logins.take(1, { caller: neighbourhoodOf(visit.ip) });
   try {
     const settings = await directorySettings(connection, deps);
     const entry = await deps.directory.find(settings, { login });
@@ -96,7 +100,7 @@ export async function proveByDirectory(
     if (error instanceof DirectoryUnavailable) throw directoryUnavailable(connection, error, deps);
     throw error;
   } finally {
-    waiting -= 1;
+    leave();
   }
 }
 

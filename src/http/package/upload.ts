@@ -9,7 +9,7 @@ import {
 } from "../../events/package/version.ts";
 import type { HeldBlob } from "../../platform/blob/blobs.ts";
 import { invariant } from "../../platform/invariant.ts";
-import { Limiter } from "../../platform/limiter.ts";
+import { Limit } from "../../platform/limit.ts";
 import { composerVersion, readComposerZip } from "../../platform/package/composer.ts";
 import {
   coordinatesOf,
@@ -32,7 +32,7 @@ import { packageParameters, versionName } from "./request.ts";
 import { PackageVersionView } from "./view.ts";
 
 /** Looking into an archive can mean to unpack a gigabyte: of those few at a time. */
-const inspections = new Limiter(2);
+const inspections = new Limit({ name: "package.inspections", total: 2, whenFull: "wait" });
 
 /** Looks into a file that came, and says what it is; throws when it is not what it should be. */
 type Inspect = (file: string) => Promise<PackageFileName>;

@@ -3,7 +3,7 @@ import { Readable } from "node:stream";
 
 import type { PackageId } from "../../events/core/ids.ts";
 import { invariant } from "../../platform/invariant.ts";
-import { Limiter } from "../../platform/limiter.ts";
+import { Limit } from "../../platform/limit.ts";
 import {
   changedAfter,
   changePositions,
@@ -25,7 +25,12 @@ type Db = Pick<Deps, "db">;
 /** Of a part: making one takes some milliseconds. */
 const partMax: RangeMax = { versions: 200, files: 200, metadataBytes: 1024 ** 2 };
 /** Indexes of one package that are made at once, each part by part. */
-const builds = new Limiter(4);
+const builds = new Limit({
+  name: "registry.index_builds",
+  total: 4,
+  whenFull: "wait",
+  keepsTurn: true,
+});
 /** Before every position. */
 const beforeAll = -(2n ** 63n);
 const smallBytesMax = 1024 ** 2;

@@ -5,7 +5,7 @@ import { type PackageVersionCommand, packageVersion } from "../../commands/packa
 import type { PackageCoordinates, PackageType } from "../../events/package/version.ts";
 import type { HeldBlob } from "../../platform/blob/blobs.ts";
 import { invariant } from "../../platform/invariant.ts";
-import { Limiter } from "../../platform/limiter.ts";
+import { Limit } from "../../platform/limit.ts";
 import {
   badFile,
   coordinatesOf,
@@ -23,7 +23,7 @@ import { roomForFile } from "../file/room.ts";
 import { provedStamp } from "./stamp.ts";
 
 /** Inspecting an archive can mean to unpack a gigabyte: few at a time. */
-const inspections = new Limiter(2);
+const inspections = new Limit({ name: "registry.inspections", total: 2, whenFull: "wait" });
 
 /** Of the JSON that indexes are made from; it is part of an event, whose size is bounded. */
 const metadataBytesMax = 256 * 1024;

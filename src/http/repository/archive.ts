@@ -1,6 +1,7 @@
 import { z } from "zod";
-import { ConcurrencyLimit } from "../../git/concurrency-limit.ts";
+import { packsBusy } from "../../git/pack-slots.ts";
 import { type ArchiveFormat, archiveFormats, archiveStream } from "../../platform/git/archive.ts";
+import { Limit } from "../../platform/limit.ts";
 import { carriesTag, type StreamReply } from "../core/answer.ts";
 import { type Route, route } from "../core/route.ts";
 import { mustAllowDownload } from "../file/download.ts";
@@ -9,7 +10,15 @@ import { mustFindCommit, refsAsOf, revisionText } from "./revision.ts";
 const contentTypes = { zip: "application/zip", "tar.gz": "application/gzip" } as const;
 
 /** Each is a git process at full speed: more at once would only be slower together. */
-const slots = new ConcurrencyLimit({ slotsMax: 8, perCallerMax: 2, waitMs: 10_000 });
+const slots = new Limit({
+  name: "git.archives",
+  total: 8,
+  share: 2,
+  whenFull: { refuseAfterMs: 10_000 },
+  waitersMax: 200,
+  waitersShare: 20,
+  refusal: packsBusy,
+});
 
 const archiveAs = (format: ArchiveFormat): Route =>
   route({
@@ -40,7 +49,7 @@ const archiveAs = (format: ArchiveFormat): Route =>
       if (lasting) request.immutable(etag);
       const reply = { type: contentTypes[format], fileName, etag };
       if (carriesTag(request.header("if-none-match"), `"${etag}"`)) return { ...reply, body: "" };
-      const leave = await slots.enter(userId, request.signal);
+      const { leave } = await slots.enter({ caller: userId, signal: request.signal });
       try {
         const body = archiveStream(repository, commit.id, { format, directory });
         return { ...reply, body: body.once("close", leave) };

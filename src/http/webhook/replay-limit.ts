@@ -1,5 +1,5 @@
 import { keyedLock } from "../../platform/keyed-lock.ts";
-import { Limiter } from "../../platform/limiter.ts";
+import { Limit } from "../../platform/limit.ts";
 import { takeLock } from "../../platform/postgres/lock.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { untilShown } from "../../projections/core/visible.ts";
@@ -10,7 +10,7 @@ import type { Deps } from "../core/deps.ts";
 const runningMax = 5;
 
 /** Each holds a connection while it waits for its turn and for the read models. */
-const asking = new Limiter(2, 1);
+const asking = new Limit({ name: "webhook.replay_requests", total: 2, share: 1, whenFull: "wait" });
 /** Those of one project wait for each other before they take a slot, so that the other one is for other projects. */
 const turns = keyedLock();
 

@@ -14,7 +14,7 @@ import {
 
 import type { NewEvent, Recorded } from "../../events/core/event.ts";
 import { invariant } from "../invariant.ts";
-import { Limiter } from "../limiter.ts";
+import { Limit } from "../limit.ts";
 import {
   type Appended,
   type EventStore,
@@ -62,7 +62,12 @@ type EventStoreOptions = Readonly<{
  */
 export function openEventStore(url: string, { pages = true }: EventStoreOptions = {}): EventStore {
   let client = clientOf(url);
-  const appends = new Limiter(appendsAtOnceMax);
+  const appends = new Limit({
+    name: "event_store.appends",
+    total: appendsAtOnceMax,
+    whenFull: "wait",
+    keepsTurn: true,
+  });
   /** A client that found no node fails all later appends: another one takes its place. */
   const renewAfter = (failed: EventStoreDBClient, error: unknown): void => {
     if (failed !== client || !isDiscoveryFailure(causeOf(error))) return;

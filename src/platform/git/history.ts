@@ -1,4 +1,4 @@
-import { Limiter } from "../limiter.ts";
+import { Limit } from "../limit.ts";
 import { Refusal } from "../refusal.ts";
 import { Answers } from "./answers.ts";
 import { GitFailure } from "./failure.ts";
@@ -15,7 +15,12 @@ const mebibyte = 1024 ** 2;
 const timeoutMs = 10_000;
 
 /** What has to look into trees may take long: others do not wait behind it. */
-const walksAtOnce = new Limiter(4);
+const walksAtOnce = new Limit({
+  name: "git.history_walks",
+  total: 4,
+  whenFull: "wait",
+  keepsTurn: true,
+});
 
 const chunksKept = new Answers<readonly string[]>(32 * mebibyte, (ids) => ids.length * 64);
 const countsKept = new Answers<number>(2 * mebibyte, () => 8);

@@ -1,4 +1,4 @@
-import { Limiter } from "../limiter.ts";
+import { Limit } from "../limit.ts";
 import { MergeOutput } from "./conflict-paths.ts";
 import { emptyTreeOf } from "./diff/diff.ts";
 import { limitOf, type MergeLimit, mergeFailure, tooComplex } from "./merge-failure.ts";
@@ -18,7 +18,7 @@ const exitConflict = 1;
 const mebibyte = 1024 ** 2;
 
 /** A merge holds three versions of a file and indexes of their lines in memory. */
-const mergesAtOnce = new Limiter(2);
+const mergesAtOnce = new Limit({ name: "git.merges", total: 2, whenFull: "wait", keepsTurn: true });
 export const mergeLimits: MergeLimits = { timeoutMs: 30_000, memoryBytesMax: 2_560 * mebibyte };
 const settings = {
   // Pairs that renames are looked for among; beyond it files count as removed and added.

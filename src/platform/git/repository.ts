@@ -3,7 +3,7 @@ import type { Socket } from "node:net";
 import path from "node:path";
 import type { Readable } from "node:stream";
 import { BoundedCache } from "../bounded-cache.ts";
-import { CallerShare, currentCaller } from "../caller-share.ts";
+import { Limit } from "../limit.ts";
 import { Refusal } from "../refusal.ts";
 import { administration } from "./administration.ts";
 import {
@@ -54,9 +54,16 @@ const directoriesMax = 50_000;
 const candidatesMax = 100;
 
 /** A slow reader keeps a process, and up to core.bigFileThreshold of its memory, for as long. */
-const streamsMax = 32;
-const streamShares = new CallerShare(8);
-let streamsOpen = 0;
+const streams = new Limit({
+  name: "git.streams",
+  total: 32,
+  share: 8,
+  whenFull: "refuse",
+  refusal: () =>
+    new Refusal("unavailable", "git.busy", "Too many downloads are under way.", {
+      retryAfterSeconds: 5,
+    }),
+});
 
 /** Answers that follow from object ids alone and so stay true. */
 const ancestries = new BoundedCache<boolean>(2 * 1024 ** 2);
@@ -250,13 +257,7 @@ export class Repository {
    * @throws Refusal 503 `git.busy` when too many are under way
    */
   blobStream(id: string): Readable {
-    const caller = currentCaller();
-    if (streamsOpen >= streamsMax || !streamShares.hasRoom(caller)) {
-      const message = "Too many downloads are under way.";
-      throw new Refusal("unavailable", "git.busy", message, { retryAfterSeconds: 5 });
-    }
-    streamsOpen += 1;
-    streamShares.take(caller);
+    const { leave } = streams.take();
     const child = spawn("git", [`--git-dir=${this.gitDir}`, "cat-file", "blob", id], {
       cwd: "/",
       env: gitEnvironment(),
@@ -264,8 +265,7 @@ export class Repository {
     });
     child.on("error", (error) => child.stdout.destroy(error));
     child.stdout.once("close", () => {
-      streamsOpen -= 1;
-      streamShares.giveBack(caller);
+      leave();
       child.kill("SIGKILL");
     });
     return child.stdout;

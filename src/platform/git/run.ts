@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { Limiter } from "../limiter.ts";
+import { Limit } from "../limit.ts";
 import { gitEnvironment, memoryLimit } from "./environment.ts";
 import { GitFailure } from "./failure.ts";
 import { yieldProcessor } from "./priority.ts";
@@ -38,8 +38,9 @@ export type RunOptions = Readonly<{
 export type RunResult = Readonly<{ exitCode: number; stdout: Buffer }>;
 
 /** Commands that walk histories take a processor each: more at once would only wait for each other. */
-const commandsAtOnce = new Limiter(8);
-const writesAtOnce = new Limiter(8);
+const waiting = { total: 8, whenFull: "wait", keepsTurn: true } as const;
+const commandsAtOnce = new Limit({ name: "git.commands", ...waiting });
+const writesAtOnce = new Limit({ name: "git.writes", ...waiting });
 /** Longer than the checks that come before an input is known. */
 const inputMaxMs = 300_000;
 
@@ -54,8 +55,8 @@ export function runGit(
   args: readonly [command: string, ...rest: string[]],
   options: RunOptions = {},
 ): Promise<RunResult> {
-  const limiter = options.writes === true ? writesAtOnce : commandsAtOnce;
-  return limiter.run(() => start(gitDir, args, options));
+  const limit = options.writes === true ? writesAtOnce : commandsAtOnce;
+  return limit.run(() => start(gitDir, args, options));
 }
 
 function start(

@@ -1,6 +1,6 @@
 import { randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from "node:crypto";
 
-import { Limiter } from "../limiter.ts";
+import { Limit } from "../limit.ts";
 
 /**
  * scrypt with N = 2^15, r = 8, p = 3 (the second of the settings OWASP's password storage page
@@ -36,7 +36,12 @@ export async function verifyPassword(password: string, hash: string | null): Pro
   return expected.length === actual.length && timingSafeEqual(expected, actual);
 }
 
-const hashing = new Limiter(concurrentMax, concurrentMax);
+const hashing = new Limit({
+  name: "password.hashes",
+  total: concurrentMax,
+  share: 1,
+  whenFull: "wait",
+});
 
 function derive(
   password: string,

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { Knex } from "knex";
 import { BoundedCache } from "../bounded-cache.ts";
 import type { SignatureCheck } from "../git/signature.ts";
-import { Limiter } from "../limiter.ts";
+import { Limit } from "../limit.ts";
 
 /** A signature and the keys it is held against. */
 export type SignatureQuestion = Readonly<{
@@ -41,7 +41,12 @@ export class CheckCache {
 }
 
 const processChecks = new CheckCache();
-const checksAtOnce = new Limiter(4);
+const checksAtOnce = new Limit({
+  name: "git.signature_checks",
+  total: 4,
+  whenFull: "wait",
+  keepsTurn: true,
+});
 
 /**
  * The answers, in the order of the questions. Whether a key made a signature never changes, so git

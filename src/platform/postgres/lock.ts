@@ -1,10 +1,10 @@
 import type { Knex } from "knex";
 
-import { Limiter } from "../limiter.ts";
+import { Limit } from "../limit.ts";
 
 /** A lock takes a connection as long as it is waited for or held: the others of the pool are for what is done under it. */
-const locksAtOnce = 3;
-const limiters = new WeakMap<Knex, Limiter>();
+const locks = { name: "database.locks", total: 3, whenFull: "wait", keepsTurn: true } as const;
+const limits = new WeakMap<Knex, Limit>();
 
 /** Waits for the lock of a key, which the transaction holds until its end: no other one has it meanwhile, in any process. */
 export async function takeLock(tx: Knex.Transaction, key: string): Promise<void> {
@@ -20,9 +20,9 @@ export function underLock<Result>(
   key: string,
   task: (tx: Knex.Transaction) => Promise<Result>,
 ): Promise<Result> {
-  const limiter = limiters.get(db) ?? new Limiter(locksAtOnce);
-  limiters.set(db, limiter);
-  return limiter.run(() =>
+  const limit = limits.get(db) ?? new Limit(locks);
+  limits.set(db, limit);
+  return limit.run(() =>
     db.transaction(async (tx) => {
       await takeLock(tx, key);
       return task(tx);

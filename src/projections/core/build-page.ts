@@ -2,7 +2,7 @@ import type { Knex } from "knex";
 
 import type { Recorded } from "../../events/core/event.ts";
 import type { EventStore } from "../../platform/event-store/event-store.ts";
-import { Limiter } from "../../platform/limiter.ts";
+import { Limit } from "../../platform/limit.ts";
 import { readAfter } from "./feed.ts";
 import { type Projection, type ProjectionContext, project } from "./projection.ts";
 
@@ -33,7 +33,7 @@ export async function* takenPages(
   { deps, next, remaining, prepare = async () => undefined }: PageBuild,
   given: AsyncIterable<readonly Recorded[]>,
 ): AsyncGenerator<readonly Recorded[]> {
-  const builders = new Limiter(buildersMax, buildersMax);
+  const builders = new Limit({ name: "rebuild.pages", total: buildersMax, whenFull: "wait" });
   const context = { ...deps.context, isBuild: true };
   const lanes = new Map<Projection, Promise<void>>();
   const open: Promise<readonly Recorded[]>[] = [];

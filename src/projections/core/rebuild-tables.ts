@@ -1,6 +1,6 @@
 import type { Knex } from "knex";
 
-import { Limiter } from "../../platform/limiter.ts";
+import { Limit } from "../../platform/limit.ts";
 import { buildersMax } from "./build-page.ts";
 import { feeds, lockCheckpoints, lockFeed, type StoredCheckpoint } from "./checkpoint.ts";
 import { createIndexes, createTables, firstCheckpoint, liveSchema } from "./install.ts";
@@ -66,7 +66,7 @@ type InTurn = (work: (tx: Tx) => Promise<void>) => Promise<void>;
 
 /** Side by side, a few at a time, each in a transaction of its own. */
 function turns(next: Knex): InTurn {
-  const builders = new Limiter(buildersMax, buildersMax);
+  const builders = new Limit({ name: "rebuild.tables", total: buildersMax, whenFull: "wait" });
   return (work) => builders.run(() => next.transaction(work));
 }
 

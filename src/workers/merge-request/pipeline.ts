@@ -78,7 +78,10 @@ export const mergeRequestPipelineWorker = defineWorker({
     const row = await findMergeRequestById(deps.db, payload.mergeRequestId);
     if (row === undefined) return;
     const user = await startedFor(deps, row, payload.sourceCommit);
-    await creationSeats.run(user ?? row.project_id, () => create(payload, deps), signal);
+    await creationSeats.run(() => create(payload, deps), {
+      caller: user ?? row.project_id,
+      signal,
+    });
   },
 });
 

@@ -8,7 +8,7 @@ import type { EventStore } from "../../platform/event-store/event-store.ts";
 import type { GitRepositories } from "../../platform/git/repositories.ts";
 import type { Repository } from "../../platform/git/repository.ts";
 import { keyedLock } from "../../platform/keyed-lock.ts";
-import { Limiter } from "../../platform/limiter.ts";
+import { Limit } from "../../platform/limit.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { timeoutSignal } from "../../platform/time/timeout-signal.ts";
 import { findLfsObjects } from "../../projections/git/lfs-object.ts";
@@ -51,7 +51,12 @@ const refusedBytes = 250;
 const refusedMax = 1_000;
 const oidsAtOnce = 500;
 
-const looks = new Limiter(looksAtOnce);
+const looks = new Limit({
+  name: "lfs.looks",
+  total: looksAtOnce,
+  whenFull: "wait",
+  keepsTurn: true,
+});
 /** By target, within this process: those who come at once shall not all find the same room. */
 const inTurn = keyedLock();
 /** By target, source and commit: what was refused is not looked through again while nothing is better. */

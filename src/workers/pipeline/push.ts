@@ -74,7 +74,10 @@ export const pipelineCreateWorker = defineWorker({
   payload: Payload,
   run(payload, deps, signal) {
     const { userId, projectId } = payload;
-    return creationSeats.run(userId ?? projectId, () => createInTurn(payload, deps), signal);
+    return creationSeats.run(() => createInTurn(payload, deps), {
+      caller: userId ?? projectId,
+      signal,
+    });
   },
 });
 

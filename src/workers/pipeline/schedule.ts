@@ -52,7 +52,7 @@ export const scheduleWorker = defineWorker({
   async run(due, deps, signal) {
     const row = await findSchedule(deps.db, due.projectId, due.scheduleId);
     if (row === undefined) return;
-    await creationSeats.run(row.owner_id, () => runDue(due, deps), signal);
+    await creationSeats.run(() => runDue(due, deps), { caller: row.owner_id, signal });
   },
 });
 

@@ -33,7 +33,7 @@ export const triggerJobWorker = defineWorker({
     await orderJob(deps, run, { type: "RecordJobStarted", agentId: null, attempt }, cause);
     const user = actorOfJob(run, parent) ?? row.project_id;
     const start = () => startDownstream(deps, { row: run, parent, spec, trigger });
-    const { started, why } = await creationSeats.run(user, start, signal);
+    const { started, why } = await creationSeats.run(start, { caller: user, signal });
     if (started === undefined) {
       await fail(deps, run, { rules: spec, message: why }, cause);
       return;

@@ -13,7 +13,9 @@ import {
 } from "../../support/app/git-app.ts";
 import { commit, git, temporaryDirectory, tryGit, workingCopy } from "../../support/git/git.ts";
 
-const app = await startGitApp({ slots: { slotsMax: 2, perCallerMax: 1, waitMs: 2_000 } });
+const app = await startGitApp({
+  slots: { total: 2, share: 1, whenFull: { refuseAfterMs: 2_000 } },
+});
 const parent = await temporaryDirectory();
 let anna: TestUser;
 let bob: TestUser;

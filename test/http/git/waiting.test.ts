@@ -9,7 +9,7 @@ import { commit, git, temporaryDirectory, workingCopy } from "../../support/git/
 import { processes } from "../../support/process/process.ts";
 
 /** One slot: all other requests wait. */
-const app = await startGitApp({ slots: { slotsMax: 1 } });
+const app = await startGitApp({ slots: { total: 1 } });
 const parent = await temporaryDirectory();
 let anna: TestUser;
 let project: TestProject;

@@ -170,7 +170,7 @@ describe("a schedule that waits behind other pipelines of its owner", () => {
     const { signal } = new AbortController();
     const frees: (() => void)[] = [];
     const others = Array.from({ length: waitingPerUserMax }, () =>
-      creationSeats.run(anna.id, () => new Promise<void>((free) => frees.push(free)), signal),
+      creationSeats.run(() => new Promise<void>((free) => frees.push(free)), { caller: anna.id }),
     );
     await eventually(() => frees.length === waitingPerUserMax);
     const dueAt = String(made["nextRunAt"]);

@@ -4,9 +4,9 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { expect } from "chai";
 
-import { asCaller, CallerShare } from "../../../src/platform/caller-share.ts";
+import { asCaller } from "../../../src/platform/caller-share.ts";
 import { flushPacket, packet } from "../../../src/platform/git/pkt-line.ts";
-import { Limiter } from "../../../src/platform/limiter.ts";
+import { Limit } from "../../../src/platform/limit.ts";
 import { neighbourhoodOf } from "../../../src/platform/network.ts";
 import { eventually } from "../../support/app/eventually.ts";
 import { startGitApp, type TestProject, type TestUser } from "../../support/app/git-app.ts";
@@ -16,7 +16,7 @@ import { processes } from "../../support/process/process.ts";
 /** What all callers use together has a share for each, and is not held by one who sends or reads nothing. */
 
 const slow = { bytesMin: 4_096, withinMs: 2_500 };
-const slots = { slotsMax: 2, perCallerMax: 2 };
+const slots = { total: 2, share: 2 };
 const app = await startGitApp({ slots, limits: { slow, idleMs: 10_000 } });
 const parent = await temporaryDirectory();
 let anna: TestUser;
@@ -132,12 +132,12 @@ describe("security class S4: downloads of one account", () => {
   });
 });
 
-describe("security class S4: a limiter", () => {
+describe("security class S4: a limit", () => {
   it("starts another caller's task before the first caller's queue is empty", async () => {
-    const limiter = new Limiter(2);
+    const limit = new Limit({ name: "test", total: 2, whenFull: "wait" });
     const order: string[] = [];
     const task = (caller: string) => () =>
-      limiter.run(async () => {
+      limit.run(async () => {
         await new Promise((resolve) => setImmediate(resolve));
         order.push(caller);
       });
@@ -150,7 +150,7 @@ describe("security class S4: a limiter", () => {
   });
 
   it("lets work of the service itself have all slots, and goes on after failures", async () => {
-    const limiter = new Limiter(2);
+    const limit = new Limit({ name: "test", total: 2, whenFull: "wait" });
     let running = 0;
     let most = 0;
     const task = async (): Promise<void> => {
@@ -160,20 +160,11 @@ describe("security class S4: a limiter", () => {
       running -= 1;
       throw new Error("failed");
     };
-    await Promise.allSettled(Array.from({ length: 6 }, () => limiter.run(task)));
+    await Promise.allSettled(Array.from({ length: 6 }, () => limit.run(task)));
     expect([running, most]).to.deep.equal([0, 2]);
     await Promise.allSettled(
-      Array.from({ length: 6 }, () => asCaller("anna", () => limiter.run(task))),
+      Array.from({ length: 6 }, () => asCaller("anna", () => limit.run(task))),
     );
-    expect(await limiter.run(async () => "done")).to.equal("done");
-  });
-
-  it("counts a share by caller", () => {
-    const share = new CallerShare(1);
-    share.take("anna");
-    expect([share.hasRoom("anna"), share.hasRoom("boris")]).to.deep.equal([false, true]);
-    expect(share.hasRoom(undefined)).to.equal(true);
-    share.giveBack("anna");
-    expect(share.hasRoom("anna")).to.equal(true);
+    expect(await limit.run(async () => "done")).to.equal("done");
   });
 });

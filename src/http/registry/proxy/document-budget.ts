@@ -1,9 +1,16 @@
 import type { Context } from "koa";
 
-import { ByteBudget, type Hold } from "./byte-budget.ts";
+import { type Hold, Limit } from "../../../platform/limit.ts";
+import { upstreamBusy } from "./upstream-busy.ts";
 
 /** For documents of external registries, while they come and until the answers made of them are sent. */
-export const documentBudget = new ByteBudget(768 * 1024 ** 2, 192 * 1024 ** 2);
+export const documentBudget = new Limit({
+  name: "registry.document_bytes",
+  total: 768 * 1024 ** 2,
+  share: 192 * 1024 ** 2,
+  whenFull: "refuse",
+  refusal: upstreamBusy,
+});
 
 const holds = new WeakMap<Context["res"], Hold>();
 

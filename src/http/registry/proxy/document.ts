@@ -4,10 +4,10 @@ import type { Context } from "koa";
 import { LRUCache } from "lru-cache";
 
 import { BlobMissing } from "../../../platform/blob/store.ts";
+import type { Hold } from "../../../platform/limit.ts";
 import { Refusal } from "../../../platform/refusal.ts";
 import { timeoutSignal } from "../../../platform/time/timeout-signal.ts";
 import type { Deps } from "../../core/deps.ts";
-import type { Hold } from "./byte-budget.ts";
 import { documentBudget, documentsFor } from "./document-budget.ts";
 import {
   findKept,
@@ -88,7 +88,7 @@ export async function upstreamDocument(
   const kept = at.isPassing === true ? undefined : await findYoung(proxy, place, deps);
   const hold = documentsFor(ctx);
   if (kept !== undefined && isFresh(proxy, place, kept, deps)) {
-    hold.reach(hold.bytes + Number(kept.bytes));
+    hold.reach(hold.amount + Number(kept.bytes));
     const document = await keptDocument(kept, deps);
     if (document !== undefined) return document;
   }
@@ -105,7 +105,7 @@ export async function upstreamDocument(
     running.set(key, document);
   }
   const found = await document;
-  hold.reach(hold.bytes + found.bytes.length);
+  hold.reach(hold.amount + found.bytes.length);
   return found;
 }
 
@@ -255,7 +255,7 @@ async function wholeOf(
   }
   const content = encoding === "gzip" ? unpacked(body) : body;
   const chunks: Buffer[] = [];
-  const held = hold.bytes;
+  const held = hold.amount;
   let length = 0;
   try {
     for await (const chunk of content as AsyncIterable<Buffer>) {

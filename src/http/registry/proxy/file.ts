@@ -1,4 +1,5 @@
 import { BlobMissing } from "../../../platform/blob/store.ts";
+import { type Hold, Limit } from "../../../platform/limit.ts";
 import { timeoutSignal } from "../../../platform/time/timeout-signal.ts";
 import { type Answer, streamAnswer } from "../../core/answer.ts";
 import type { Deps } from "../../core/deps.ts";
@@ -6,11 +7,9 @@ import type { RequestContext } from "../../core/request.ts";
 import { requestedPortion } from "../../file/byte-range.ts";
 import { smallBlob, smallBlobBytesMax } from "../../file/small-blob.ts";
 import { contentTypeOf } from "../../file/type.ts";
-import type { Hold } from "./byte-budget.ts";
 import { Flight, heldBackBytes, type Promised } from "./flight.ts";
 import { flightBudget } from "./flight-budget.ts";
 import { type Kept, keep, noteUse, recallKept, roomToKeep } from "./kept.ts";
-import { Slots } from "./slots.ts";
 import {
   askUpstream,
   failed,
@@ -19,6 +18,7 @@ import {
   type Upstream,
   type UpstreamLogin,
 } from "./upstream.ts";
+import { upstreamBusy } from "./upstream-busy.ts";
 
 export type FileAt = Readonly<{
   /** What it is kept under. */
@@ -42,7 +42,13 @@ type Coming = Readonly<{
 const totalMs = 6 * 60 * 60_000;
 
 /** Files that come or are read as they came, and those of one caller: each takes a connection and room here. */
-const flights = new Slots(256, 64);
+const flights = new Limit({
+  name: "registry.fetched_files",
+  total: 256,
+  share: 64,
+  whenFull: "refuse",
+  refusal: upstreamBusy,
+});
 
 /** By proxy, settings and path: simultaneous requests for a file cause one external request. */
 const running = new Map<string, Promise<Coming>>();
@@ -69,7 +75,7 @@ export async function upstreamFile(
   const key = JSON.stringify([proxy.id, at, proxy.settings]);
   let coming = running.get(key);
   if (coming === undefined || (await coming).flight.isOver) {
-    const leave = flights.take();
+    const { leave } = flights.take();
     const ended = (): void => forget(key, own);
     const own: Promise<Coming> = begun(proxy, at, { ended, leave }, deps);
     coming = own;

@@ -2,7 +2,7 @@ import { buffer } from "node:stream/consumers";
 
 import { BlobMissing } from "../../../platform/blob/store.ts";
 import { BoundedCache } from "../../../platform/bounded-cache.ts";
-import { Limiter } from "../../../platform/limiter.ts";
+import { Limit } from "../../../platform/limit.ts";
 import {
   goalPrefixIn,
   type MavenPlugin,
@@ -62,7 +62,7 @@ export async function pluginsOf(
 
 /** Larger jars, and plugins beyond these, are listed after their next deployment. */
 const former = { bytesMax: 8 * 1024 ** 2, limit: 100 } as const;
-const reading = new Limiter(1);
+const reading = new Limit({ name: "registry.former_plugins", total: 1, whenFull: "wait" });
 const prefixes = new BoundedCache<Readonly<{ prefix: string | undefined }>>(2 * 1024 ** 2);
 
 /** Plugins that were stored before their prefix was kept: it is read at the first request for the group. */

@@ -1,5 +1,5 @@
 import { invariant } from "../../../platform/invariant.ts";
-import { Limiter } from "../../../platform/limiter.ts";
+import { Limit } from "../../../platform/limit.ts";
 import type { PackageName } from "../../../platform/package/coordinates.ts";
 import { npmName } from "../../../platform/package/npm.ts";
 import type {
@@ -15,8 +15,8 @@ import { keptDigest, upstreamDocument } from "../proxy/document.ts";
 import { documentsFor } from "../proxy/document-budget.ts";
 import { upstreamFile } from "../proxy/file.ts";
 import type { Promised } from "../proxy/flight.ts";
-import { Slots } from "../proxy/slots.ts";
 import { failed, proxyOf, upstreamUrl } from "../proxy/upstream.ts";
+import { upstreamBusy } from "../proxy/upstream-busy.ts";
 import type { NativeRequest, ProxyCall } from "../type.ts";
 import { type Given, GivenCache } from "./npm-given.ts";
 
@@ -28,9 +28,14 @@ const at = (rest: string): RegExp => new RegExp(`^${name}${rest}$`);
 /** The documents of the largest packages have some 20 MiB. */
 const documentBytesMax = 64 * 1024 ** 2;
 /** Documents in memory at one time. */
-const turns = new Limiter(16);
-/** Requests that have a turn or wait for one, and those of one caller. */
-const line = new Slots(512, 256);
+const turns = new Limit({
+  name: "registry.npm_documents",
+  total: 16,
+  whenFull: "wait",
+  waitersMax: 496,
+  waitersShare: 248,
+  refusal: upstreamBusy,
+});
 
 function names(params: NativeRequest["params"]): PackageName {
   const [first = "", second] = (params["name"] ?? "").split("/");
@@ -76,7 +81,7 @@ async function readDocument(native: NativeRequest, { path, name, want }: Reading
   const accept = isShort ? `${shortType}, application/json;q=0.8` : "application/json";
   const url = upstreamUrl(proxy, encodeURIComponent(name).replace(/^%40/, "@"));
   const at = { path, url, accept, bytesMax: documentBytesMax };
-  const { answer, sha256 } = await inTurn(async () => {
+  const { answer, sha256 } = await turns.run(async () => {
     const document = await upstreamDocument({ proxy, ctx: native.ctx }, at, deps);
     const { bytes, sha256 } = document;
     return { sha256, answer: await readPackument({ bytes, name: name, want }) };
@@ -87,16 +92,6 @@ async function readDocument(native: NativeRequest, { path, name, want }: Reading
   }
   if (answer.kind === "missing") throw versionNotFound();
   return { answer, sha256 };
-}
-
-/** @throws Refusal 503 `registry.busy` */
-async function inTurn<Result>(run: () => Promise<Result>): Promise<Result> {
-  const leave = line.take();
-  try {
-    return await turns.run(run);
-  } finally {
-    leave();
-  }
 }
 
 function jsonOf(answer: PackumentAnswer, type: string): Answer {

@@ -1,6 +1,6 @@
 import { LRUCache } from "lru-cache";
 
-import { Limiter } from "../../limiter.ts";
+import { Limit } from "../../limit.ts";
 import { Refusal } from "../../refusal.ts";
 import { Answers } from "../answers.ts";
 import { GitFailure } from "../failure.ts";
@@ -35,7 +35,7 @@ const openLinesMax = 1_000;
 const openBytesMax = 100 * 1024;
 
 /** Diffs hold two files each in memory: more at once than processors would only take more of it. */
-const diffsAtOnce = new Limiter(2);
+const diffsAtOnce = new Limit({ name: "git.diffs", total: 2, whenFull: "wait", keepsTurn: true });
 
 /** How far git may go. What one effort could not finish, the next tries with less. */
 export type Effort = Readonly<{

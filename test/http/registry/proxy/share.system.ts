@@ -134,7 +134,7 @@ describe("what callers of proxies share", () => {
       serve("bulky", "x".repeat(14 * mebibyte));
       serve("vast", "x".repeat(40 * mebibyte));
       serve("meanwhile", "content");
-      const taken = documentBudget.perCallerMax - roomLeft;
+      const taken = documentBudget.share - roomLeft;
       leave = asCaller(erin.id, () => documentBudget.take(taken)).leave;
     });
 
@@ -201,7 +201,7 @@ describe("what callers of proxies share", () => {
     const { repositoryUuid } = await at.proxy("disk", "maven", {
       ...{ url: `${upstream.url}/disk`, isCaching: true },
     });
-    const taken = flightBudget().perCallerMax - 40 * mebibyte;
+    const taken = flightBudget().share - 40 * mebibyte;
     const { leave } = asCaller(fay.id, () => flightBudget().take(taken));
     const content = Buffer.alloc(24 * mebibyte);
     const file = (n: number, isSized = true): string => {

@@ -1,5 +1,6 @@
 import type { Socket } from "node:net";
 
+import { type Hold, Limit } from "../platform/limit.ts";
 import { networkOf, peerAddress } from "../platform/network.ts";
 
 export type AdmissionLimits = Readonly<{
@@ -31,14 +32,21 @@ export type Entry = Readonly<{
  * Counts connections before anything is computed for them: an SSH handshake costs the server more
  * than the client, and one that is never finished costs memory.
  */
-export class ConnectionLimit {
-  readonly #limits: AdmissionLimits;
+export class Admission {
+  readonly #proofMs: number;
+  readonly #all: Limit;
+  readonly #unproved: Limit;
   readonly #entries = new Set<Entry>();
-  readonly #unproved = new Map<string, number>();
-  #unprovedCount = 0;
 
   constructor(limits: Partial<AdmissionLimits> = {}) {
-    this.#limits = { ...admissionLimitsDefault, ...limits };
+    const { connectionsMax, ...unproved } = { ...admissionLimitsDefault, ...limits };
+    this.#proofMs = unproved.proofMs;
+    const refused = { whenFull: "refuse" } as const;
+    const all = { total: connectionsMax, share: connectionsMax };
+    this.#all = new Limit({ name: "ssh.connections", ...all, ...refused });
+    const total = unproved.unprovedMax;
+    const share = unproved.unprovedMaxPerNetwork;
+    this.#unproved = new Limit({ name: "ssh.unproved_connections", total, share, ...refused });
   }
 
   get size(): number {
@@ -48,29 +56,21 @@ export class ConnectionLimit {
   /** Undefined, and the connection closed, when there are too many. */
   enter(socket: Socket): Entry | undefined {
     const ip = peerAddress(socket);
-    const network = networkOf(ip);
-    const { connectionsMax, unprovedMax, unprovedMaxPerNetwork, proofMs } = this.#limits;
-    const full =
-      this.#entries.size >= connectionsMax ||
-      this.#unprovedCount >= unprovedMax ||
-      (this.#unproved.get(network) ?? 0) >= unprovedMaxPerNetwork;
-    if (full) {
+    const holds = this.#holdsFor(networkOf(ip));
+    if (holds === undefined) {
       socket.destroy();
       return undefined;
     }
-    this.#count(network, 1);
-    const timer = setTimeout(() => socket.destroy(), proofMs);
-    let proved = false;
-    const settle = (): void => {
-      if (proved) return;
-      proved = true;
+    const timer = setTimeout(() => socket.destroy(), this.#proofMs);
+    const proved = (): void => {
       clearTimeout(timer);
-      this.#count(network, -1);
+      holds.unproved.leave();
     };
-    const entry = { socket, ip, proved: settle };
+    const entry = { socket, ip, proved };
     this.#entries.add(entry);
     socket.once("close", () => {
-      settle();
+      proved();
+      holds.connection.leave();
       this.#entries.delete(entry);
     });
     return entry;
@@ -80,10 +80,10 @@ export class ConnectionLimit {
     for (const { socket } of this.#entries) socket.destroy();
   }
 
-  #count(network: string, change: 1 | -1): void {
-    this.#unprovedCount += change;
-    const count = (this.#unproved.get(network) ?? 0) + change;
-    if (count === 0) this.#unproved.delete(network);
-    else this.#unproved.set(network, count);
+  #holdsFor(caller: string): Readonly<{ connection: Hold; unproved: Hold }> | undefined {
+    const connection = this.#all.tryTake({ caller });
+    const unproved = connection && this.#unproved.tryTake({ caller });
+    if (unproved === undefined) connection?.leave();
+    return connection && unproved && { connection, unproved };
   }
 }

@@ -2,7 +2,7 @@ import { EventEmitter } from "node:events";
 import type { Socket } from "node:net";
 import { expect } from "chai";
 
-import { type AdmissionLimits, ConnectionLimit } from "../../src/ssh/connection-limit.ts";
+import { Admission, type AdmissionLimits } from "../../src/ssh/admission.ts";
 import { eventually } from "../support/app/eventually.ts";
 
 /** The fields of a connection that the limit reads, from a chosen address. */
@@ -19,7 +19,7 @@ function from(remoteAddress: string): Socket {
 }
 
 const limitOf = (limits: Partial<AdmissionLimits>) =>
-  new ConnectionLimit({
+  new Admission({
     connectionsMax: 10,
     unprovedMax: 10,
     unprovedMaxPerNetwork: 10,

@@ -1,10 +1,16 @@
 import { expect } from "chai";
 
-import { ConcurrencyLimit } from "../../src/git/concurrency-limit.ts";
+import { clientGone, type PackSlots, packSlots } from "../../src/git/pack-slots.ts";
 import { Refusal } from "../../src/platform/refusal.ts";
 
-const slots = (over = {}) =>
-  new ConcurrencyLimit({ slotsMax: 2, perCallerMax: 1, waitMs: 5_000, waitersMax: 2, ...over });
+const slots = (over: PackSlots = {}) => {
+  const bounded = packSlots({ total: 2, share: 1, waitersMax: 2, ...over });
+  return {
+    async enter(caller: string, signal?: AbortSignal) {
+      return (await bounded.enter({ caller, signal })).leave;
+    },
+  };
+};
 
 describe("slots for packs", () => {
   it("are given while there are any, and one after another when there are none", async () => {
@@ -37,7 +43,7 @@ describe("slots for packs", () => {
   });
 
   it("are refused after a while, and at once when the line is long", async () => {
-    const bounded = slots({ waitMs: 20 });
+    const bounded = slots({ whenFull: { refuseAfterMs: 20 } });
     await bounded.enter("anna");
     const waiting = [bounded.enter("anna"), bounded.enter("anna")];
     await expect(bounded.enter("anna")).to.be.rejectedWith(Refusal);
@@ -45,11 +51,11 @@ describe("slots for packs", () => {
   });
 
   it("are not kept for who has gone, nor are they waited for by them", async () => {
-    const bounded = slots({ slotsMax: 1, waitersMax: 1 });
+    const bounded = slots({ total: 1, waitersMax: 1 });
     const leave = await bounded.enter("anna");
     const leaving = new AbortController();
     const gone = bounded.enter("bob", leaving.signal);
-    leaving.abort();
+    leaving.abort(clientGone());
     await expect(gone).to.be.rejectedWith(Refusal, "gone");
     await expect(bounded.enter("bob", leaving.signal)).to.be.rejectedWith(Refusal, "gone");
     const carl = bounded.enter("carl");
@@ -58,12 +64,14 @@ describe("slots for packs", () => {
   });
 
   it("count once, however often they are given back", async () => {
-    const bounded = slots({ slotsMax: 1, waitMs: 1 });
+    const bounded = slots({ total: 1, whenFull: { refuseAfterMs: 1 } });
     const leave = await bounded.enter("anna");
     leave();
     leave();
     await bounded.enter("anna");
     await expect(bounded.enter("bob")).to.be.rejectedWith(Refusal);
-    await expect(slots({ slotsMax: 0, waitMs: 1 }).enter("x")).to.be.rejectedWith(Refusal);
+    await expect(slots({ total: 0, whenFull: { refuseAfterMs: 1 } }).enter("x")).to.be.rejectedWith(
+      Refusal,
+    );
   });
 });
