@@ -7,7 +7,7 @@ import { codeOf } from "../support/app/refused.ts";
 const limitOf = (options: Partial<LimitOptions> = {}) =>
   new Limit({ name: "test", total: 2, whenFull: "wait", ...options });
 
-/** Tasks that end when they are told to. */
+/** Tasks that the test ends. */
 function tasks(limit: Limit) {
   const running: string[] = [];
   const ends = new Map<string, () => void>();
@@ -105,7 +105,7 @@ describe("a limit", () => {
     await expect(waiting).to.be.rejectedWith("Too many");
   });
 
-  it("counts bytes that grow, whoever lets them grow", () => {
+  it("counts bytes that grow to the caller that took them", () => {
     const limit = limitOf({ total: 100, share: 60, whenFull: "refuse" });
     const takeAs = (caller: string, bytes: number) => asCaller(caller, () => limit.take(bytes));
     const anna = takeAs("anna", 50);

@@ -28,7 +28,11 @@ export type Body = Readonly<{ bytes: Buffer; json: unknown }>;
  *   stored; HttpRefusal 408 too slow
  */
 export async function readJson(ctx: Context, limits: BodyLimits): Promise<Body> {
-  const bytes = await readBytes(ctx.req, limits);
+  return jsonOf(ctx, await readBytes(ctx.req, limits));
+}
+
+/** The same of a body that has come. @throws as `readJson` */
+export function jsonOf(ctx: Context, bytes: Buffer): Body {
   if (bytes.length === 0) return { bytes, json: {} };
   // A form or a plain text can be sent by any web page in a visitor's name; JSON cannot.
   if (!ctx.is("application/json", "application/*+json")) throw notJson("its content type says so");

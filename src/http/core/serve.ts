@@ -1,12 +1,11 @@
 import { randomUUID } from "node:crypto";
-import type { ServerResponse } from "node:http";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Context } from "koa";
 
 import { handle } from "../../commands/core/handle.ts";
 import { requestedBy } from "../../commands/core/requested.ts";
 import type { EventMetadata } from "../../events/core/event.ts";
-import { asCaller } from "../../platform/caller-share.ts";
+import { asCaller, goOnWithoutClient } from "../../platform/caller-share.ts";
 import { Limit } from "../../platform/limit.ts";
 import { neighbourhoodOf } from "../../platform/network.ts";
 import { Refusal } from "../../platform/refusal.ts";
@@ -14,17 +13,17 @@ import type { Caller, Gate, Resolved } from "../access/gate.ts";
 import { mustBeFound } from "../access/role-access.ts";
 import { type Admitted, admission } from "./admission.ts";
 import { type Answer, emptyAnswer, send } from "./answer.ts";
-import { type BodyLimits, bodyLimitsDefault, readForm, readJson } from "./body.ts";
+import { type BodyLimits, bodyLimitsDefault, jsonOf, readForm, readJson } from "./body.ts";
 import type { Deps } from "./deps.ts";
 import { anonymousCallerOf, type Idempotency, type Progress } from "./idempotency.ts";
 import { readInput } from "./input.ts";
 import { isOpenToAll, mustBeFor, neededHere, resolveOwner, runRoute } from "./operation.ts";
-import { peerOf } from "./peer.ts";
+import { clientSignal, peerOf } from "./peer.ts";
 import type { RequestContext } from "./request.ts";
 import type { HandlerInput, Route } from "./route.ts";
 import type { MatchedRoute } from "./route-cache.ts";
 import { noteCaller, noteOperation, stateOf } from "./state.ts";
-import { requestBody, watchConnection } from "./stream.ts";
+import { requestBody, spooledBody, watchConnection } from "./stream.ts";
 
 /** What serving a route takes beside the route. */
 export type Machinery = Readonly<{
@@ -78,12 +77,10 @@ async function serveInOrder(
   const made = key === "" ? await admitHere() : undefined;
   const caller = made?.first.caller ?? (await prove(ctx, matched, proved));
 
-  const isLarge = route.bodyBytesMax !== undefined && !isSmall(ctx, bodyLimits);
-  const limits = bodyLimitsOf(route, bodyLimits, isLarge);
   // A reader that stalls holds a process, or a file, for as long.
   if (route.reply === "stream" || route.alsoAs !== undefined) watchConnection(ctx, downloadLimits);
-  const work = async (): Promise<void> => {
-    const body = await takeIn(ctx, matched, limits);
+  const work = async (bytes?: Buffer): Promise<void> => {
+    const body = await takeIn(ctx, matched, bytes ?? bodyLimitsOf(route, bodyLimits));
     const immutable: { tag?: string } = {};
     const run: Run = async (using, commandId, { first, admission: ask }) => {
       const again = isCheckedOnce(route) ? async () => first : ask;
@@ -103,9 +100,28 @@ async function serveInOrder(
     send(ctx, answer, immutable.tag);
     if (route.secret === true) ctx.set("Cache-Control", "no-store");
   };
-  await asCaller(caller.userId ?? neighbourhoodOf(peerOf(ctx)), () =>
-    isLarge ? largeBodies.run(work) : work(),
+  const { bodyBytesMax } = route;
+  const isLarge = bodyBytesMax !== undefined && !isSmall(ctx, bodyLimits);
+  await asCaller(
+    caller.userId ?? neighbourhoodOf(peerOf(ctx)),
+    () => (isLarge ? inTurn(ctx, bodyBytesMax, work) : work()),
+    // Under a key, the client may send the request again and is given the same answer.
+    key === "" ? clientSignal(ctx) : undefined,
   );
+}
+
+/** A turn begins once the whole body is there: who sends it slowly holds up nobody. */
+async function inTurn(
+  ctx: Context,
+  bytesMax: number,
+  work: (bytes: Buffer) => Promise<void>,
+): Promise<void> {
+  const body = await spooledBody(ctx, { bytesMax, ...largeBodyLimits });
+  try {
+    await largeBodies.run(async () => work(await body.read()), { signal: clientSignal(ctx)() });
+  } finally {
+    await body.close();
+  }
 }
 
 type AdmitHere = () => ReturnType<typeof admission>;
@@ -167,37 +183,48 @@ function idOf(resolved: Resolved): string {
 }
 
 /** What such requests hold in memory is bounded by how many there are at once, of all and of one caller. */
-const largeBodies = new Limit({ name: "http.large_bodies", total: 8, share: 2, whenFull: "wait" });
-const largeBodyTimeoutMs = 60_000;
+export const largeBodies = new Limit({
+  name: "http.large_bodies",
+  total: 8,
+  share: 2,
+  whenFull: { refuseAfterMs: 60_000 },
+  waitersShare: 32,
+});
+const largeBodyLimits = {
+  timeoutMs: 60_000,
+  slow: { bytesMin: 40 * 1024, withinMs: 10_000 },
+} as const;
 
 /** Promised to be no larger than those of other requests: it needs no place, and waits for none. */
 function isSmall(ctx: Context, { bytesMax }: BodyLimits): boolean {
   return Number(ctx.get("content-length") || Number.NaN) <= bytesMax;
 }
 
-function bodyLimitsOf(
-  { bodyBytesMax, access }: Route,
-  usual: BodyLimits,
-  isLarge: boolean,
-): BodyLimits {
-  if (access === "basic") {
-    return { ...usual, timeoutMs: Math.min(usual.timeoutMs, basicBodyTimeoutMs) };
-  }
-  if (bodyBytesMax === undefined || !isLarge) return usual;
-  return { bytesMax: bodyBytesMax, timeoutMs: largeBodyTimeoutMs };
+function bodyLimitsOf({ access }: Route, usual: BodyLimits): BodyLimits {
+  if (access !== "basic") return usual;
+  return { ...usual, timeoutMs: Math.min(usual.timeoutMs, basicBodyTimeoutMs) };
 }
 
-/** Reads the body and parses what the request says. @returns the bytes of a body that is no upload */
+/**
+ * Parses what the request says.
+ *
+ * @param from the bytes of a body that has come, or limits to read it within
+ * @returns the bytes of a body that is no upload
+ */
 async function takeIn(
   ctx: Context,
   matched: MatchedRoute,
-  limits: BodyLimits,
+  from: Buffer | BodyLimits,
 ): Promise<Buffer | undefined> {
   const { route } = matched;
-  const readBody = route.form === true ? readForm : readJson;
-  const body = route.body && (await readBody(ctx, limits));
+  const body = route.body && (await parsedBody(ctx, route, from));
   matched.input ??= readInput(route, ctx, body?.json);
   return body?.bytes;
+}
+
+function parsedBody(ctx: Context, { form }: Route, from: Buffer | BodyLimits) {
+  if (Buffer.isBuffer(from)) return jsonOf(ctx, from);
+  return form === true ? readForm(ctx, from) : readJson(ctx, from);
 }
 
 type UnderKey = Readonly<{
@@ -283,7 +310,7 @@ export function requestContext(ctx: Context, deps: Deps, made: Made): RequestCon
   const { requestId } = stateOf(ctx);
   const ip = peerOf(ctx);
   let metadata: Promise<EventMetadata> | undefined;
-  let gone: AbortSignal | undefined;
+  const signal = clientSignal(ctx);
   const mustStillMay = async (): Promise<void> => void (await admission());
 
   const { actor, userId } = caller;
@@ -305,6 +332,7 @@ export function requestContext(ctx: Context, deps: Deps, made: Made): RequestCon
     metadata: () => {
       // Later steps of what has begun may take rights away themselves.
       metadata ??= mustStillMay().then(seal);
+      goOnWithoutClient();
       return metadata;
     },
     mustStillMay,
@@ -322,22 +350,11 @@ export function requestContext(ctx: Context, deps: Deps, made: Made): RequestCon
       immutable.tag = contentId;
     },
     get signal() {
-      gone ??= goneSignal(ctx.res);
-      return gone;
+      return signal();
     },
     incoming: (bytesMax) => {
       watchConnection(ctx, uploadLimits);
       return { contentType: ctx.get("content-type"), body: requestBody(ctx, bytesMax) };
     },
   };
-}
-
-function goneSignal(response: ServerResponse): AbortSignal {
-  const gone = new AbortController();
-  const lookWhy = (): void => {
-    if (!response.writableFinished) gone.abort();
-  };
-  if (response.closed) lookWhy();
-  else response.once("close", lookWhy);
-  return gone.signal;
 }

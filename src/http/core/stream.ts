@@ -5,6 +5,7 @@ import type { Context } from "koa";
 
 import { Limit } from "../../platform/limit.ts";
 import { Refusal } from "../../platform/refusal.ts";
+import { type Spooled, spooled } from "../../platform/spooled.ts";
 import { HttpRefusal } from "./errors.ts";
 import { sendContinue } from "./expect-continue.ts";
 
@@ -78,41 +79,82 @@ export async function smallBody(ctx: Context, bytesMax: number): Promise<Buffer 
 
 const checkMs = 5_000;
 
-/** Bodies up to this are read whenever they come; of larger ones only a few are in memory at once. */
+/** Bodies up to this are read whenever they come; of larger ones it is counted what they hold. */
 const largeBytesMin = 1024 ** 2;
 const wholeBodyTimeoutMs = 60_000;
-const largeBodies = new Limit({ name: "git.large_requests", total: 4, share: 1, whenFull: "wait" });
+const requestBytes = new Limit({
+  name: "git.request_bytes",
+  total: 512 * 1024 ** 2,
+  share: 128 * 1024 ** 2,
+  whenFull: "refuse",
+});
 
 /**
- * All of a body, however it is encoded, so that what follows waits for nobody.
+ * All of a body, however it is encoded. What a large one holds in memory is its caller's until the answer is sent.
  *
- * @throws Refusal 413, HttpRefusal 400 `body.cut`, 408 `body.too_slow`, 415 for another encoding
+ * @throws Refusal 413, 503 `service.busy`; HttpRefusal 400 `body.cut`, 408 `body.too_slow`, 415 for another encoding
  */
 export async function wholeBody(ctx: Context, bytesMax: number): Promise<Buffer> {
   const body = requestBody(ctx, bytesMax);
-  const tooSlow = new HttpRefusal(408, "body.too_slow", "The body took too long.");
-  const timer = setTimeout(() => body.destroy(tooSlow), wholeBodyTimeoutMs);
+  const hold = requestBytes.take(0);
+  if (ctx.res.closed) hold.leave();
+  else ctx.res.once("close", hold.leave);
+  const timer = setTimeout(() => body.destroy(tooSlow()), wholeBodyTimeoutMs);
   try {
     const chunks: Buffer[] = [];
     let bytes = 0;
-    const iterator = body[Symbol.asyncIterator]();
-    /** Whether it has ended before there were more bytes than that. */
-    const endsWithin = async (until: number): Promise<boolean> => {
-      while (bytes <= until) {
-        const { done, value } = await iterator.next();
-        if (done === true) return true;
-        chunks.push(value as Buffer);
-        bytes += (value as Buffer).length;
-      }
-      return false;
-    };
-    const isSmall = await endsWithin(largeBytesMin);
-    if (!isSmall) await largeBodies.run(() => endsWithin(bytesMax));
+    for await (const chunk of body as AsyncIterable<Buffer>) {
+      bytes += chunk.length;
+      if (bytes > largeBytesMin) hold.reach(bytes);
+      chunks.push(chunk);
+    }
     return Buffer.concat(chunks);
   } finally {
     clearTimeout(timer);
   }
 }
+
+export type LargeBodyLimits = Readonly<{
+  bytesMax: number;
+  timeoutMs: number;
+  slow: Readonly<{ bytesMin: number; withinMs: number }>;
+}>;
+
+/** Bodies that wait on the disk for their turn, and what one caller has there. */
+const spooledBytes = new Limit({
+  name: "http.spooled_bytes",
+  total: 4 * 1024 ** 3,
+  share: 512 * 1024 ** 2,
+  whenFull: "refuse",
+});
+
+/**
+ * Writes a body to the disk as it comes.
+ *
+ * @throws Refusal 413, 503 `service.busy` when too much of the caller is there; HttpRefusal 400 `body.cut`,
+ *   408 `body.too_slow` when less comes than the limits say, 415 for another encoding
+ */
+export async function spooledBody(ctx: Context, limits: LargeBodyLimits): Promise<Spooled> {
+  const { bytesMax, timeoutMs, slow } = limits;
+  const body = requestBody(ctx, bytesMax);
+  const { socket } = ctx.req;
+  let before = socket.bytesRead;
+  const timers = [
+    setTimeout(() => body.destroy(tooSlow()), timeoutMs),
+    setInterval(() => {
+      const waits = !ctx.req.complete && ctx.req.readableLength === 0;
+      if (waits && socket.bytesRead - before < slow.bytesMin) body.destroy(tooSlow());
+      before = socket.bytesRead;
+    }, slow.withinMs),
+  ];
+  try {
+    return await spooled(body, spooledBytes.take(0));
+  } finally {
+    for (const timer of timers) clearTimeout(timer);
+  }
+}
+
+const tooSlow = () => new HttpRefusal(408, "body.too_slow", "The body took too long.");
 
 export type ConnectionLimits = Readonly<{
   idleMs: number;

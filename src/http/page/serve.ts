@@ -17,7 +17,7 @@ import type { AskAs, Asker } from "../core/ask.ts";
 import { bodyLimitsDefault, readForm } from "../core/body.ts";
 import type { Idempotency } from "../core/idempotency.ts";
 import { routerPath, withoutSlash } from "../core/mount.ts";
-import { peerOf } from "../core/peer.ts";
+import { clientSignal, peerOf } from "../core/peer.ts";
 import { check, invalid } from "../core/schema.ts";
 import { downloadLimits, reportingTo, requestContext } from "../core/serve.ts";
 import { noteCaller, noteOperation, stateOf } from "../core/state.ts";
@@ -171,7 +171,8 @@ async function servePage(
     const reportingDeps = command === undefined ? deps : reportingTo(deps, command.progress);
     const under = { ...made, commandId: command?.id ?? made.commandId };
     const visit: Visit = Object.assign(requestContext(ctx, reportingDeps, under), known, here);
-    return asCaller(share, () => route.handle({ ...given, visit }, reportingDeps));
+    const handle = () => route.handle({ ...given, visit }, reportingDeps);
+    return asCaller(share, handle, command === undefined ? clientSignal(ctx) : undefined);
   };
   const { userId } = caller;
   const answer = await orLogin(ctx, route, session, () =>

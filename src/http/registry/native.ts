@@ -10,7 +10,7 @@ import type { RegistryRepositoryRow } from "../../projections/registry/repositor
 import type { ApiLimit } from "../access/api-limit.ts";
 import { type Answer, send } from "../core/answer.ts";
 import { failedAnswer } from "../core/errors.ts";
-import { peerOf } from "../core/peer.ts";
+import { clientSignal, peerOf } from "../core/peer.ts";
 import { downloadLimits, requestContext } from "../core/serve.ts";
 import { noteCaller, noteOperation } from "../core/state.ts";
 import { watchConnection } from "../core/stream.ts";
@@ -94,10 +94,11 @@ async function answer(
   const request = requestContext(ctx, deps, made);
   // Not as the request spells it: indexes are kept by it.
   const base = `${deps.publicUrl}${path}`;
-  await asCaller(caller.userId ?? neighbourhoodOf(peerOf(ctx)), async () => {
+  const answer = async (): Promise<void> => {
     const native = { ctx, params, repository, base, request, mustStill };
     send(ctx, await answerOrFetch(call, native, { type, rest: named.rest }, deps), immutable.tag);
-  });
+  };
+  await asCaller(caller.userId ?? neighbourhoodOf(peerOf(ctx)), answer, clientSignal(ctx));
 }
 
 /** @throws Refusal 404 `registry.protocol_unavailable` */

@@ -34,7 +34,12 @@ import { mustBeStorable } from "./storable.ts";
  * The client writes all appends to one call. From the 16th unsent one on it queues them itself, and
  * when the connection breaks then, it rejects promises nobody can catch, which ends the process.
  */
-const appendsAtOnceMax = 15;
+const appendLimit = {
+  name: "event_store.appends",
+  total: 15,
+  whenFull: "wait",
+  keepsTurn: true,
+} as const;
 
 /** Of a call that never starts. Each further attempt means that another call has failed on the same connection. */
 const startsMax = 5;
@@ -62,12 +67,7 @@ type EventStoreOptions = Readonly<{
  */
 export function openEventStore(url: string, { pages = true }: EventStoreOptions = {}): EventStore {
   let client = clientOf(url);
-  const appends = new Limit({
-    name: "event_store.appends",
-    total: appendsAtOnceMax,
-    whenFull: "wait",
-    keepsTurn: true,
-  });
+  const appends = new Limit(appendLimit);
   /** A client that found no node fails all later appends: another one takes its place. */
   const renewAfter = (failed: EventStoreDBClient, error: unknown): void => {
     if (failed !== client || !isDiscoveryFailure(causeOf(error))) return;
