@@ -24,6 +24,7 @@ export type LimitOptions = Readonly<{
 
 export type LimitFigures = Readonly<{
   name: string;
+  total: number;
   inUse: number;
   waiting: number;
   /** Since the process began. */
@@ -50,7 +51,7 @@ export type HeldFor = Readonly<{
 
 type Caller = string | undefined;
 type Waiter = Readonly<{ since: number; start: () => void }>;
-type Figures = { inUse: number; waiting: number; refused: number };
+type Figures = { total: number; inUse: number; waiting: number; refused: number };
 
 const figuresByName = new Map<string, Figures>();
 
@@ -76,8 +77,9 @@ export class Limit {
   constructor(options: LimitOptions) {
     this.#options = options;
     this.#share = options.share ?? Math.max(1, Math.ceil(options.total / 2));
-    this.#figures = figuresByName.get(options.name) ?? { inUse: 0, waiting: 0, refused: 0 };
-    figuresByName.set(options.name, this.#figures);
+    const { name, total } = options;
+    this.#figures = figuresByName.get(name) ?? { total, inUse: 0, waiting: 0, refused: 0 };
+    figuresByName.set(name, this.#figures);
   }
 
   /**

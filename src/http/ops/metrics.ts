@@ -3,6 +3,7 @@ import type { Middleware } from "koa";
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 
 import { knownKills } from "../../platform/event-loop/suspension.ts";
+import { limitFigures } from "../../platform/limit.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { lags, projectionStatuses } from "../../projections/status.ts";
 import { readReactorPositions } from "../../workers/core/reactor-checkpoint.ts";
@@ -65,6 +66,7 @@ export function metrics({ deps, gate, queueNames, reactorNames }: MetricsOptions
   const measureLines = gaugeLines(registry, deps);
   const measureQueues = gaugeQueues(registry, deps, queueNames);
   const measureKills = gaugeKills(registry);
+  showLimits(registry);
 
   return {
     observe({ method, operationId, status, code, durationMs }) {
@@ -97,6 +99,36 @@ export function metrics({ deps, gate, queueNames, reactorNames }: MetricsOptions
 async function watchProcess(register: Registry): Promise<void> {
   collectDefaultMetrics({ register });
   await delay(firstSampleMs);
+}
+
+/** What callers hold in this process; see Limit. */
+function showLimits(registry: Registry): void {
+  const shown = { labelNames: ["limit"] as const, registers: [registry] };
+  const gauge = (name: string, help: string, figure: "total" | "inUse" | "waiting") =>
+    new Gauge({
+      ...{ name, help, ...shown },
+      collect() {
+        for (const each of limitFigures()) this.set({ limit: each.name }, each[figure]);
+      },
+    });
+  gauge(
+    "limit_total",
+    "What all callers hold together at most: tasks, connections or bytes.",
+    "total",
+  );
+  gauge("limit_in_use", "What callers hold now.", "inUse");
+  gauge("limit_waiting", "Callers that wait for room.", "waiting");
+  new Counter({
+    ...{
+      name: "limit_refused_total",
+      help: "Callers that found no room and were refused.",
+      ...shown,
+    },
+    collect() {
+      this.reset();
+      for (const { name, refused } of limitFigures()) this.inc({ limit: name }, refused);
+    },
+  });
 }
 
 function gaugeProjections(registry: Registry, deps: MetricsOptions["deps"]): () => Promise<void> {

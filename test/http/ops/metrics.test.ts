@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { expect } from "chai";
 
+import { Limit } from "../../../src/platform/limit.ts";
 import { currentRun } from "../../../src/platform/postgres-run.ts";
 import { saveReactorPositions } from "../../../src/workers/core/reactor-checkpoint.ts";
 import { startTestApp, type TestUser } from "../../support/app/app.ts";
@@ -71,6 +72,21 @@ describe("metrics", () => {
     expect(text).to.contain(
       'http_request_duration_seconds_bucket{le="0.1",operation="getOwnUser"}',
     );
+  });
+
+  it("show what limits hold, who waits for them and who was refused", async () => {
+    const limit = new Limit({ name: "test.metrics", total: 3, share: 1, whenFull: "wait" });
+    const { leave } = await limit.enter({ caller: "anna" });
+    const waiting = limit.enter({ caller: "anna" });
+    expect(() => limit.take(1, { caller: "anna" })).to.throw("Too many");
+    const text = await scrape();
+    const of = (name: string) => sampleOf(text, `${name}{limit="test.metrics"}`);
+    expect(
+      ["limit_total", "limit_in_use", "limit_waiting", "limit_refused_total"].map(of),
+    ).to.deep.equal([3, 1, 1, 1]);
+    expect(sampleOf(text, 'limit_total{limit="git.packs"}')).to.equal(16);
+    leave();
+    (await waiting).leave();
   });
 
   it("do not grow with what callers make up", async () => {
