@@ -162,16 +162,21 @@ function artifactsOf({ artifacts }: JobSpec) {
   return [...(paths.length > 0 || untracked ? [archive] : []), ...reports];
 }
 
-/** What the agent must be able to do for a job, in names of the protocol. */
+/** What an agent must be able to do, in names of the protocol, and the jobs that need it. */
+const needs: readonly (readonly [feature: string, by: (spec: JobSpec) => boolean])[] = [
+  [
+    "upload_multiple_artifacts",
+    ({ artifacts }) => artifacts !== null && Object.keys(artifacts.reports).length > 0,
+  ],
+  ["artifacts_exclude", ({ artifacts }) => artifacts !== null && artifacts.exclude.length > 0],
+  ["return_exit_code", ({ allowFailure }) => allowFailure.exitCodes.length > 0],
+  ["multi_build_steps", ({ release }) => release !== null],
+  ["fallback_cache_keys", ({ cache }) => cache.some((it) => it.fallbackKeys.length > 0)],
+];
+
+/** All that a job may need. */
+export const neededFeatures: ReadonlySet<string> = new Set(needs.map(([feature]) => feature));
+
 export function featuresNeeded(spec: JobSpec): readonly string[] {
-  const { artifacts, allowFailure, release, cache } = spec;
-  return [
-    ...(artifacts && Object.keys(artifacts.reports).length > 0
-      ? ["upload_multiple_artifacts"]
-      : []),
-    ...(artifacts && artifacts.exclude.length > 0 ? ["artifacts_exclude"] : []),
-    ...(allowFailure.exitCodes.length > 0 ? ["return_exit_code"] : []),
-    ...(release === null ? [] : ["multi_build_steps"]),
-    ...(cache.some(({ fallbackKeys }) => fallbackKeys.length > 0) ? ["fallback_cache_keys"] : []),
-  ];
+  return needs.filter(([, by]) => by(spec)).map(([feature]) => feature);
 }

@@ -15,8 +15,22 @@ const sharedMs = 250;
 
 type Find = (filter: QueueFilter) => Promise<readonly QueuedJob[]>;
 
+/**
+ * Requests of one agent that are held at once: a program with its token on as many machines. The oldest one is answered
+ * when there are more.
+ */
+export const heldPerAgentMax = 32;
+const polls = new Limit({
+  name: "agent.held_polls",
+  total: 10_000,
+  share: heldPerAgentMax,
+  whenFull: "refuse",
+});
+
 /** The request of an agent that waits for a job. */
 export type HeldRequest = Readonly<{
+  /** Aborts when a newer request of the agent takes its place. */
+  over: AbortSignal;
   /** Whether the agent was changed since this was called last. */
   takeChange: () => boolean;
   release: () => void;
@@ -25,7 +39,11 @@ export type HeldRequest = Readonly<{
 type Waiting = Readonly<{
   /** Counts what was queued: a look that began before a change may have missed it. */
   seen: () => number;
-  /** Begins to listen to changes of an agent, for as long as its request is held. */
+  /**
+   * Begins to listen to changes of an agent, for as long as its request is held.
+   *
+   * @throws Refusal 503 when too many of all agents are held
+   */
   hold: (agentId: string) => HeldRequest;
   /** Resolves when something was queued since `seen`, the agent was changed, or nothing more is to be waited for. */
   next: (seen: number, held: HeldRequest, signal: AbortSignal) => Promise<void>;
@@ -92,12 +110,55 @@ function sharedLooks(): Pick<Waiting, "find" | "noteTaken"> & Readonly<{ clear: 
   };
 }
 
+type Place = Readonly<{ over: AbortSignal; leave: () => void }>;
+
+/** Places for held requests; the oldest one of an agent ends when there is no place for a newer one. */
+function heldPlaces(): (agentId: string) => Place {
+  const byAgent = new Map<string, Set<() => void>>();
+  return (agentId) => {
+    const own = byAgent.get(agentId) ?? new Set();
+    const [oldest] = own;
+    if (own.size >= heldPerAgentMax) oldest?.();
+    const hold = polls.take(1, { caller: agentId });
+    const ending = new AbortController();
+    const leave = (): void => {
+      hold.leave();
+      own.delete(letGo);
+      if (own.size === 0 && byAgent.get(agentId) === own) byAgent.delete(agentId);
+    };
+    const letGo = (): void => {
+      leave();
+      ending.abort();
+    };
+    byAgent.set(agentId, own.add(letGo));
+    return { over: ending.signal, leave };
+  };
+}
+
+/** Resolves when the request is woken, or the signal aborts. */
+function woken(
+  wakes: Map<HeldRequest, () => void>,
+  held: HeldRequest,
+  signal: AbortSignal,
+): Promise<void> {
+  return new Promise((resolve) => {
+    const wake = (): void => {
+      wakes.delete(held);
+      signal.removeEventListener("abort", wake);
+      resolve();
+    };
+    wakes.set(held, wake);
+    signal.addEventListener("abort", wake);
+  });
+}
+
 /** Those who wait for jobs in this process. One listener wakes all of them. */
 export function waitingFor(onChange: Deps["onChange"]): Waiting {
   const known = waitingByListener.get(onChange);
   if (known !== undefined) return known;
   const wakes = new Map<HeldRequest, () => void>();
   const holders = new Map<HeldRequest, string>();
+  const placeFor = heldPlaces();
   const changed = new Set<HeldRequest>();
   const nothing = new LRUCache<string, number>({ max: kindsMax });
   const looks = sharedLooks();
@@ -133,9 +194,12 @@ export function waitingFor(onChange: Deps["onChange"]): Waiting {
     seen: () => queued,
     noteFreed: wakeAll,
     hold(agentId) {
+      const { over, leave } = placeFor(agentId);
       const held: HeldRequest = {
+        over,
         takeChange: () => changed.delete(held),
         release() {
+          leave();
           holders.delete(held);
           changed.delete(held);
         },
@@ -147,17 +211,10 @@ export function waitingFor(onChange: Deps["onChange"]): Waiting {
       nothing.set(kind, seen);
     },
     foundNothing: (kind) => nothing.get(kind) === queued,
-    next: (seen, held, signal) =>
-      new Promise((resolve) => {
-        const wake = (): void => {
-          wakes.delete(held);
-          signal.removeEventListener("abort", wake);
-          resolve();
-        };
-        if (ended || signal.aborted || seen !== queued || changed.has(held)) return resolve();
-        wakes.set(held, wake);
-        signal.addEventListener("abort", wake);
-      }),
+    async next(seen, held, signal) {
+      if (ended || signal.aborted || seen !== queued || changed.has(held)) return;
+      await woken(wakes, held, signal);
+    },
   };
   waitingByListener.set(onChange, waiting);
   return waiting;

@@ -17,7 +17,7 @@ import type { Deps } from "../core/deps.ts";
 import type { RequestContext } from "../core/request.ts";
 import { type Route, route } from "../core/route.ts";
 import { factsOf } from "./facts.ts";
-import { featuresNeeded, type JobAnswer, jobAnswer } from "./job-answer.ts";
+import { featuresNeeded, type JobAnswer, jobAnswer, neededFeatures } from "./job-answer.ts";
 import { keepGiven } from "./job-proof.ts";
 import { recordUnreadable } from "./job-record.ts";
 import { keepRun } from "./masks.ts";
@@ -45,7 +45,7 @@ const requestJob = route({
   async handle({ body, request }, deps) {
     const agent = await provedAgent(request, deps, body);
     if (!agent.active) return none();
-    const features = new Set(featuresOf(body.info.features ?? {}));
+    const features = new Set(featuresOf(body.info.features ?? {}).filter(isUsed));
     const askingNow = async () => ({ agent: await agentOf(request, deps, body.token), features });
     const job = await heldPoll(deps, request, { agent, features, askingNow });
     if (job === undefined) return none();
@@ -60,6 +60,11 @@ const none = (): StreamReply => ({
   status: 204,
   headers: { "X-GitLab-Last-Update": "waiting" },
 });
+
+/** What else an agent says it can do makes it no agent of another kind. */
+const isUsed = (feature: string): boolean =>
+  feature === cancelsGracefully || neededFeatures.has(feature);
+const cancelsGracefully = "cancel_gracefully";
 
 type Asking = Readonly<{ agent: AgentRow; features: ReadonlySet<string> }>;
 
@@ -91,12 +96,11 @@ async function nextWhileHeld(
   { waiting, held, askingNow, first }: Holding,
 ): Promise<JobAnswer | undefined> {
   let kind = kindOf(first);
-  const over = AbortSignal.any([request.signal, timeoutSignal(holdMsDefault)]);
+  const over = AbortSignal.any([request.signal, held.over, timeoutSignal(holdMsDefault)]);
+  const by = { caller: ownerOf(first.agent), signal: over };
   for (let looks = 0; !over.aborted && !waiting.ended(); looks += 1) {
     const seen = waiting.seen();
-    const job = await waiting.look.run(async () => {
-      // Nothing is claimed for an agent that has gone.
-      if (request.signal.aborted) return undefined;
+    const look = async () => {
       const mustLook = held.takeChange() || looks === 0;
       // Agents wake together: what one of a kind has looked for in vain, the others need not look for.
       if (!mustLook && waiting.foundNothing(kind)) return undefined;
@@ -111,6 +115,11 @@ async function nextWhileHeld(
       const next = await nextJob(deps, { ...now, find, taken, freed });
       if (next === "none") waiting.noteNothing(kind, before);
       return next === "none" ? undefined : next;
+    };
+    // Nothing is claimed for an agent that has gone.
+    const job = await waiting.look.run(look, by).catch((error: unknown) => {
+      if (over.aborted) return undefined;
+      throw error;
     });
     if (job === "inactive") return undefined;
     if (job !== undefined) return job;
@@ -118,6 +127,9 @@ async function nextWhileHeld(
   }
   return undefined;
 }
+
+/** Agents of one owner share the looks into the queue. */
+const ownerOf = ({ id, owner_id }: AgentRow): string => owner_id ?? id;
 
 /** Agents of one kind may take the same jobs; see projectIdsOf. */
 function kindOf({ agent, features }: Asking): string {
@@ -178,7 +190,7 @@ async function begun(
     agent_id: agent.id,
     token_hash: hashToken(token),
     contact_at: job.assigned_at ?? deps.now(),
-    cancels_gracefully: features.has("cancel_gracefully"),
+    cancels_gracefully: features.has(cancelsGracefully),
   };
   const [payload] = await Promise.all([
     jobPayload(deps, job, token, { spec, facts, hasArtifacts }).catch(async (error: unknown) => {

@@ -1,6 +1,6 @@
 import { expect } from "chai";
 import { jobStream } from "../../../src/events/pipeline/job.ts";
-import { endHeldPolls } from "../../../src/http/agent/queue.ts";
+import { endHeldPolls, heldPerAgentMax, waitingFor } from "../../../src/http/agent/queue.ts";
 import { leaveFeed, lockFeed } from "../../../src/projections/core/checkpoint.ts";
 import { withLock } from "../../../src/projections/core/leader.ts";
 import { rebuildLock } from "../../../src/projections/core/rebuild.ts";
@@ -228,5 +228,50 @@ describe("the held request of an agent", () => {
       counted.end();
     }
     await cancel(localId);
+  });
+});
+
+describe("held requests of one token with invented features", () => {
+  it("are bounded, look for jobs as one kind, and delay no job of another agent", async () => {
+    const flooder = await givenAgent(app, runners, { tag_list: "flood" });
+    const waiting = waitingFor(app.deps.onChange);
+    const { find } = waiting;
+    const kinds = new Set<string>();
+    Object.assign(waiting, {
+      find: (...args: Parameters<typeof find>) => {
+        kinds.add(args[0]);
+        return find(...args);
+      },
+    });
+    const leaving = new AbortController();
+    const statuses: number[] = [];
+    const flood = Array.from({ length: heldPerAgentMax + 8 }, async (_, n) => {
+      const body = JSON.stringify({
+        token: flooder.token,
+        info: { features: { [`x${n}`]: true } },
+      });
+      const headers = { "content-type": "application/json" };
+      const url = `${app.url}/api/v4/jobs/request`;
+      const { signal } = leaving;
+      const answer = await fetch(url, { method: "POST", headers, body, signal }).catch(
+        () => undefined,
+      );
+      if (answer !== undefined) statuses.push(answer.status);
+    });
+    try {
+      await eventually(() => statuses.length === 8);
+      expect(new Set(statuses)).to.deep.equal(new Set([204]));
+      expect(kinds.size).to.equal(1);
+      const { localId } = await started("# flood\na: {script: x, tags: [quiet]}");
+      const quiet = await givenAgent(app, runners, { tag_list: "quiet" });
+      const begun = performance.now();
+      expect(await soon(agentTalk(app, quiet.token).poll())).to.equal(201);
+      expect(performance.now() - begun).to.be.below(2_000);
+      await cancel(localId);
+    } finally {
+      Object.assign(waiting, { find });
+      leaving.abort();
+      await Promise.all(flood);
+    }
   });
 });

@@ -1,6 +1,6 @@
 import { expect } from "chai";
 
-import { waitingFor } from "../../../src/http/agent/queue.ts";
+import { heldPerAgentMax, waitingFor } from "../../../src/http/agent/queue.ts";
 import type { QueuedJob, QueueFilter } from "../../../src/projections/pipeline/queue.ts";
 import type { FoundJobs } from "../../../src/workers/pipeline/claim.ts";
 import { eventually } from "../../support/app/eventually.ts";
@@ -106,5 +106,22 @@ describe("looks into the queue of one process", () => {
     expect(error).to.be.an("error");
     const none = { jobs: [], areAll: true };
     expect(await waiting.find("kind", filter, async () => [])).to.deep.equal(none);
+  });
+});
+
+describe("the held requests of one agent", () => {
+  it("are so many at most: the oldest is answered, and none of another agent", () => {
+    const waiting = waitingFor(() => () => undefined);
+    const other = waiting.hold("other");
+    const held = Array.from({ length: heldPerAgentMax }, () => waiting.hold("one"));
+    expect(held.some(({ over }) => over.aborted)).to.equal(false);
+    const newest = waiting.hold("one");
+    expect(held.map(({ over }) => over.aborted).indexOf(false)).to.equal(1);
+    // What ends late takes no place from those that came since.
+    for (const { release } of held) release();
+    const more = Array.from({ length: heldPerAgentMax }, () => waiting.hold("one"));
+    expect(newest.over.aborted).to.equal(true);
+    expect([other, ...more].some(({ over }) => over.aborted)).to.equal(false);
+    for (const { release } of [other, newest, ...more]) release();
   });
 });
