@@ -22,6 +22,8 @@ COPY --from=build /app/dist dist
 COPY package.json LICENSE ./
 COPY bin bin
 ENV NODE_ENV=production HOST=0.0.0.0 DATA_DIR=/data
+# Names that do not resolve hold threads, for no longer than this.
+ENV UV_THREADPOOL_SIZE=16 RES_OPTIONS="timeout:2 attempts:2"
 USER node
 VOLUME /data
 EXPOSE 8080 2222

@@ -211,6 +211,12 @@ export function requireStores(settings: Settings): Config {
   return { ...settings, publicUrl, databaseUrl, eventStoreUrl, secretKey };
 }
 
+/** Threads of Node.js that read files, resolve names and hash passwords; it reads the variable as it starts. */
+export function threadCount({ UV_THREADPOOL_SIZE }: Environment = process.env): number {
+  const count = Number(UV_THREADPOOL_SIZE);
+  return Number.isInteger(count) && count > 0 ? count : 4;
+}
+
 /** For programs we start, which bring variables of their own. */
 export function inheritedEnvironment(): Environment {
   return { ...process.env };

@@ -30,6 +30,10 @@ export type NodeChildOptions = Readonly<{
 
 export type NodeChild<Ready> = Running & Readonly<{ pid: number; ready: Ready }>;
 
+/** Of Node.js: names that do not resolve hold some of them, hashing holds two, and files are read by the others. */
+const threadCount = "16";
+/** Of glibc: seconds until a server of names is given up, and how many attempts there are. */
+const resolverOptions = "timeout:2 attempts:2";
 /** Of glibc: with one for each thread, what is freed in one is of no use to the others and stays with the process. */
 const arenasMax = "2";
 const readyTimeoutMs = 60_000;
@@ -53,7 +57,12 @@ export async function startNodeChild<Ready>(options: NodeChildOptions): Promise<
   // Detached: a Ctrl-C in the terminal must reach the supervisor alone, which ends the rest in order.
   const child = fork(options.program, [...options.args], {
     detached: true,
-    env: { MALLOC_ARENA_MAX: arenasMax, ...options.environment },
+    env: {
+      MALLOC_ARENA_MAX: arenasMax,
+      UV_THREADPOOL_SIZE: threadCount,
+      RES_OPTIONS: resolverOptions,
+      ...options.environment,
+    },
     // For idle-memory.ts.
     execArgv: [...process.execArgv, "--expose-gc"],
     stdio: ["ignore", log.fd, log.fd, "ipc"],

@@ -1,8 +1,9 @@
-import { lookup as dnsLookup } from "node:dns";
-import { isIP, type LookupFunction, connect as netConnect, type Socket } from "node:net";
+import { isIP, connect as netConnect, type Socket } from "node:net";
 import { connect as tlsConnect } from "node:tls";
 import type { Client } from "ldapts";
 
+import { guardedLookup } from "../outbound/http.ts";
+import { systemResolve } from "../outbound/resolve.ts";
 import { addressRefused, type DirectoryAddress, type DirectoryGuard } from "./directory-address.ts";
 
 export type DirectoryTls = Readonly<{
@@ -33,7 +34,11 @@ export async function connectDirectory(
     netConnect({
       host: address.host,
       port: address.port,
-      lookup: guardedLookup((resolved) => guard.isAllowed(address, resolved)),
+      lookup: guardedLookup(
+        systemResolve,
+        (resolved) => guard.isAllowed(address, resolved),
+        addressRefused,
+      ),
     }),
     "connect",
     limits.connectMs,
@@ -120,18 +125,4 @@ function connected(socket: Socket, event: string, limitMs: number): Promise<Sock
       resolve(socket);
     });
   });
-}
-
-function guardedLookup(isAllowed: (address: string) => boolean): LookupFunction {
-  return (hostname, options, done) => {
-    dnsLookup(hostname, { all: true }, (error, addresses) => {
-      const [first] = addresses ?? [];
-      if (error !== null) return done(error, "");
-      if (first === undefined || !addresses.every(({ address }) => isAllowed(address))) {
-        return done(addressRefused(), "");
-      }
-      if (options.all === true) return done(null, addresses);
-      return done(null, first.address, first.family);
-    });
-  };
 }

@@ -104,14 +104,18 @@ export function allowedFor(url: URL, allow: OutboundAllow): IsAllowed {
 }
 
 /** For a connection: the name is resolved once, and every address of the answer must be allowed. */
-export function guardedLookup(resolve: Resolve, isAllowed: IsAllowed): LookupFunction {
+export function guardedLookup(
+  resolve: Resolve,
+  isAllowed: IsAllowed,
+  refused: () => Error = addressRefused,
+): LookupFunction {
   return (hostname, options, done) => {
     resolve(hostname, (error, addresses) => {
       const [first] = addresses ?? [];
       if (error !== null) return done(error, "");
       // A public receiver has no private address among its public ones.
       if (first === undefined || !addresses.every(({ address }) => isAllowed(address))) {
-        return done(addressRefused(), "");
+        return done(refused(), "");
       }
       if (options.all === true) return done(null, [...addresses]);
       return done(null, first.address, first.family);

@@ -4,6 +4,7 @@ import { createServer, type IncomingMessage, request, type ServerResponse } from
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { type Duplex, Transform } from "node:stream";
 
+import { asCaller, currentCaller } from "../caller-share.ts";
 import type { OutboundAllow } from "./address.ts";
 import { allowedFor, guardedLookup } from "./http.ts";
 import { type Resolve, systemResolve } from "./resolve.ts";
@@ -35,6 +36,8 @@ export class OutboundTooLarge extends Error {
 }
 
 type Grant = {
+  /** Who opened it: names are resolved on their behalf. */
+  readonly caller: string | undefined;
   readonly url: URL;
   readonly password: string;
   readonly bytesMax: number;
@@ -73,13 +76,13 @@ export function openOutboundProxy(
   const server = createServer((incoming, outgoing) => {
     const grant = grantOf(incoming);
     if (grant === undefined) return void answer(outgoing, 407);
-    forward(grant, incoming, outgoing, guard);
+    asCallerOf(grant, () => forward(grant, incoming, outgoing, guard));
   });
   server.on("connect", (incoming: IncomingMessage, client: Duplex, head: Buffer) => {
     client.on("error", () => client.destroy());
     const grant = grantOf(incoming);
     if (grant === undefined) return void client.end("HTTP/1.1 407 Refused\r\n\r\n");
-    tunnel(grant, incoming.url ?? "", { client, head }, guard);
+    asCallerOf(grant, () => tunnel(grant, incoming.url ?? "", { client, head }, guard));
   });
   // A push of a large repository is one long request.
   server.requestTimeout = 0;
@@ -93,7 +96,8 @@ export function openOutboundProxy(
       await listening;
       const [name, password] = [randomBytes(8).toString("hex"), randomBytes(16).toString("hex")];
       const connections = new Set<Duplex>();
-      const grant: Grant = { url, password, bytesMax, connections, bytes: 0, refusal: undefined };
+      const given = { url, password, bytesMax, connections, caller: currentCaller() };
+      const grant: Grant = { ...given, bytes: 0, refusal: undefined };
       grants.set(name, grant);
       const { port } = server.address() as AddressInfo;
       return {
@@ -112,6 +116,11 @@ export function openOutboundProxy(
       server.close();
     },
   };
+}
+
+function asCallerOf({ caller }: Grant, run: () => void): void {
+  if (caller === undefined) run();
+  else asCaller(caller, run);
 }
 
 /** A request in clear: taken apart and made again. */

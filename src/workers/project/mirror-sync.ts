@@ -5,6 +5,7 @@ import { currentState, handle } from "../../commands/core/handle.ts";
 import { type Mirror, type MirrorCommand, mirror } from "../../commands/project/mirror.ts";
 import type { EventMetadata } from "../../events/core/event.ts";
 import { bySystem } from "../../events/core/system.ts";
+import { asCaller } from "../../platform/caller-share.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { openRemote, RemoteFailure } from "../../platform/git/remote.ts";
 import type { Job } from "../../platform/queue/queue.ts";
@@ -84,7 +85,7 @@ async function work(deps: WorkerDeps, turn: Turn, signal: AbortSignal): Promise<
   const holding = hold(deps, turn, ending);
   const either = AbortSignal.any([signal, ending.signal]);
   try {
-    const but = await sync(deps, turn, either);
+    const but = await asCaller(turn.project.owner_user_id, () => sync(deps, turn, either));
     await recordOutcome(deps, turn, but ?? { type: "RecordMirrorSuccess" });
     await endTurn(db, runner, { how: "succeeded", at: now(), but });
   } catch (error) {

@@ -8,10 +8,12 @@ import {
 import { replayStatus, type WebhookState, webhook } from "../../commands/webhook/webhook.ts";
 import type { Recorded } from "../../events/core/event.ts";
 import { projectSubject } from "../../events/project/project.ts";
+import { asCaller } from "../../platform/caller-share.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { invariant } from "../../platform/invariant.ts";
 import type { OutboundResponse } from "../../platform/outbound/http.ts";
 import { PermanentFailure } from "../../platform/queue/queue.ts";
+import { findProjectById } from "../../projections/project/project.ts";
 import { causedBy, load } from "../core/caused-by.ts";
 import type { WorkerDeps } from "../core/deps.ts";
 import { isDeleted } from "./deleted-project.ts";
@@ -31,6 +33,8 @@ type Settings = Readonly<{
   state: WebhookState;
   /** It may be restored. */
   isProjectDeleted: boolean;
+  /** On whose behalf requests are made: the owner of the project. */
+  caller: string;
 }>;
 
 /** The settings of a webhook. */
@@ -48,9 +52,12 @@ export function settingsReader(deps: WorkerDeps): SettingsOf {
 
 async function readSettings(webhookId: string, deps: WorkerDeps): Promise<Settings> {
   const state = await currentState(deps.store, webhook, webhookId);
+  if (!("projectId" in state)) return { state, isProjectDeleted: false, caller: webhookId };
+  const project = await findProjectById(deps.db, state.projectId);
   return {
     state,
-    isProjectDeleted: "projectId" in state && (await isDeleted(state.projectId, deps)),
+    isProjectDeleted: project === undefined && (await isDeleted(state.projectId, deps)),
+    caller: project?.owner_user_id ?? state.projectId,
   };
 }
 
@@ -94,7 +101,7 @@ export async function attempt(
   const { action, replayId } = state;
   const isReplay = replayId !== undefined;
   const message = { deliveryId, action, body, secret, isReplay, at: deps.now() };
-  const result = await send(url, message, deps, signal);
+  const result = await asCaller(settings.caller, () => send(url, message, deps, signal));
   const response =
     result.answer === null
       ? null

@@ -1,58 +1,103 @@
 import { expect } from "chai";
 
+import { asCaller } from "../../../src/platform/caller-share.ts";
+import { Limit } from "../../../src/platform/limit.ts";
 import {
   type Address,
   type Resolve,
   sharedResolve,
 } from "../../../src/platform/outbound/resolve.ts";
+import { eventually } from "../../support/app/eventually.ts";
 
 const here = [{ address: "192.0.2.1", family: 4 }];
 const there = [{ address: "192.0.2.2", family: 4 }];
 
-function resolver() {
+function resolver(resolveMs = 5_000) {
   const lookups: Readonly<{ name: string; done: Parameters<Resolve>[1] }>[] = [];
   const time = { ms: 0 };
-  const resolve = sharedResolve(
-    (name, done) => void lookups.push({ name, done }),
-    () => time.ms,
-  );
+  const limit = new Limit({
+    ...{ name: "test", total: 2, share: 1, whenFull: { refuseAfterMs: resolveMs } },
+  });
+  const resolve = sharedResolve((name, done) => void lookups.push({ name, done }), {
+    ...{ limit, now: () => time.ms, resolveMs },
+  });
   const ask = (name: string) =>
     new Promise<readonly Address[]>((found, failed) =>
       resolve(name, (error, addresses) => (error === null ? found(addresses) : failed(error))),
     );
-  return { lookups, time, ask };
+  const begun = (count: number) => eventually(() => lookups.length >= count);
+  return { lookups, time, ask, begun, limit };
 }
 
 describe("a shared resolver", () => {
   it("resolves a name once that many want at a time, and once for each name", async () => {
-    const { lookups, ask } = resolver();
+    const { lookups, ask, begun } = resolver();
     const all = [ask("one.test"), ask("one.test"), ask("two.test")];
-    expect(lookups.map(({ name }) => name)).to.deep.equal(["one.test", "two.test"]);
+    await begun(1);
     lookups[0]!.done(null, here);
+    await begun(2);
+    expect(lookups.map(({ name }) => name)).to.deep.equal(["one.test", "two.test"]);
     lookups[1]!.done(null, there);
     expect(await Promise.all(all)).to.deep.equal([here, here, there]);
   });
 
   it("keeps an answer for five seconds", async () => {
-    const { lookups, ask, time } = resolver();
+    const { lookups, ask, time, begun } = resolver();
     const first = ask("one.test");
+    await begun(1);
     lookups[0]!.done(null, here);
     await first;
     time.ms = 4_999;
     expect(await ask("one.test")).to.deep.equal(here);
     time.ms = 5_000;
     const later = ask("one.test");
+    await begun(2);
     lookups[1]!.done(null, there);
     expect(await later).to.deep.equal(there);
   });
 
-  it("reports a failure to all who wait for it, and resolves again after it", async () => {
-    const { lookups, ask } = resolver();
+  it("reports a failure to all who wait for it, and resolves again after ten seconds", async () => {
+    const { lookups, ask, time, begun } = resolver();
     const both = Promise.allSettled([ask("one.test"), ask("one.test")]);
+    await begun(1);
     lookups[0]!.done(new Error("no such name"), []);
     expect((await both).map(({ status }) => status)).to.deep.equal(["rejected", "rejected"]);
+    time.ms = 9_999;
+    await expect(ask("one.test")).to.be.rejectedWith("no such name");
+    time.ms = 10_000;
     const again = ask("one.test");
+    await begun(2);
     lookups[1]!.done(null, here);
     expect(await again).to.deep.equal(here);
+  });
+
+  it("leaves threads to other callers while the names of one caller do not resolve", async () => {
+    const { lookups, ask, begun } = resolver();
+    const dead = Array.from({ length: 20 }, (_, n) =>
+      asCaller("anna", () => ask(`never${n}.test`)).catch(() => "failed"),
+    );
+    await begun(1);
+    const quiet = asCaller("bob", () => ask("quiet.test"));
+    await begun(2);
+    lookups[1]!.done(null, here);
+    expect(await quiet).to.deep.equal(here);
+    expect(lookups.map(({ name }) => name)).to.deep.equal(["never0.test", "quiet.test"]);
+    for (let n = 0; n < 20; n += 1) {
+      const index = n === 0 ? 0 : n + 1;
+      await begun(index + 1);
+      lookups[index]!.done(new Error("gone"), []);
+    }
+    await Promise.all(dead);
+  });
+
+  it("fails in time, remembers that, and holds the thread until the system answers", async () => {
+    const { lookups, ask, begun, limit } = resolver(20);
+    await expect(ask("never.test")).to.be.rejectedWith("not resolved in time");
+    await eventually(async () => (await ask("never.test").catch(() => "now")) === "now");
+    expect([lookups.length, limit.inUse]).to.deep.equal([1, 1]);
+    lookups[0]!.done(null, here);
+    expect(limit.inUse).to.equal(0);
+    expect(await ask("never.test")).to.deep.equal(here);
+    await begun(1);
   });
 });
