@@ -3,6 +3,7 @@ import { type FileHandle, mkdir, open, readdir, rm, stat } from "node:fs/promise
 import path from "node:path";
 import { addAbortSignal, type Readable } from "node:stream";
 
+import { Limit } from "../limit.ts";
 import { Refusal } from "../refusal.ts";
 import type { Spooled } from "./store.ts";
 
@@ -26,8 +27,7 @@ const writeBytes = 256 * 1024;
 /** Data is synced in steps of this size while more arrives, so that the last sync is short. */
 const syncBytes = 4 * 1024 ** 2;
 /** A sync occupies a thread of the pool that all file operations share. */
-const syncsMax = 1;
-let syncs = 0;
+const syncs = new Limit({ name: "blob.syncs", total: 1, whenFull: "wait", keepsTurn: true });
 
 /**
  * Writes the bytes to a new file of the directory as they come, no faster than the disk takes them,
@@ -103,9 +103,9 @@ async function write(source: Readable, { handle, hashes, bytesMax }: Sink): Prom
   let syncedBytes = 0;
   const flush = async (): Promise<void> => {
     await writing;
-    if (bytes - syncedBytes >= syncBytes && syncs < syncsMax) {
+    if (bytes - syncedBytes >= syncBytes && syncs.inUse === 0) {
       syncedBytes = bytes;
-      syncing = Promise.all([syncing, datasync(handle)]).then(() => undefined);
+      syncing = Promise.all([syncing, syncs.run(() => handle.datasync())]).then(() => undefined);
       syncing.catch(() => undefined);
     }
     writing = writeAll(handle, waiting);
@@ -134,15 +134,6 @@ async function write(source: Readable, { handle, hashes, bytesMax }: Sink): Prom
   // A failed sync is reported once: a later one of the same file would say that all is well.
   await Promise.all([writing, syncing]);
   return bytes;
-}
-
-async function datasync(handle: FileHandle): Promise<void> {
-  syncs += 1;
-  try {
-    await handle.datasync();
-  } finally {
-    syncs -= 1;
-  }
 }
 
 /** A single `writev` may write only a part of the bytes. */
