@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, request } from "node:http";
 import { type AddressInfo, connect, createServer as createTcpServer, type Server } from "node:net";
 import { text } from "node:stream/consumers";
 import { expect } from "chai";
+import { asCaller, currentCaller } from "../../../src/platform/caller-share.ts";
 import { parseOutboundAllow } from "../../../src/platform/outbound/address.ts";
 import { openOutboundProxy, type ProxyGrant } from "../../../src/platform/outbound/proxy.ts";
 import type { Resolve } from "../../../src/platform/outbound/resolve.ts";
@@ -28,11 +29,14 @@ async function listening(server: Server): Promise<number> {
 }
 
 let answers: readonly string[] = [];
-const resolve: Resolve = (_hostname, done) =>
+const callers: (string | undefined)[] = [];
+const resolve: Resolve = (_hostname, done) => {
+  callers.push(currentCaller());
   done(
     null,
     answers.map((address) => ({ address, family: 4 })),
   );
+};
 const allow = parseOutboundAllow(["127.0.0.1/32"]);
 const proxy = openOutboundProxy({ allow, resolve });
 const strict = openOutboundProxy({ allow: parseOutboundAllow([]), resolve });
@@ -99,6 +103,18 @@ describe("the proxy for programs of our own", () => {
     const closed = once(socket, "close");
     grant.close();
     await closed;
+  });
+
+  it("resolves names on behalf of the caller that opened the grant", async () => {
+    callers.length = 0;
+    const open = (url: string) => asCaller("anna", () => proxy.open(url, 1_000));
+    const plain = await open(`http://git.example:${webPort}/a.git`);
+    await ask(plain, `http://git.example:${webPort}/a`);
+    const secure = await open(`https://git.example:${echoPort}/a.git`);
+    (await tunnel(secure, `git.example:${echoPort}`)).socket.destroy();
+    expect(callers).to.deep.equal(["anna", "anna"]);
+    plain.close();
+    secure.close();
   });
 
   it("forwards nothing to other hosts", async () => {

@@ -4,9 +4,11 @@ import { expect } from "chai";
 import { handle } from "../../../src/commands/core/handle.ts";
 import { project } from "../../../src/commands/project/project.ts";
 import { UserId } from "../../../src/events/core/ids.ts";
+import { currentCaller } from "../../../src/platform/caller-share.ts";
 import { parseOutboundAllow } from "../../../src/platform/outbound/address.ts";
 import { openOutboundHttp } from "../../../src/platform/outbound/http.ts";
 import { PermanentFailure } from "../../../src/platform/queue/queue.ts";
+import { findProjectById } from "../../../src/projections/project/project.ts";
 import type { WorkerDeps } from "../../../src/workers/core/deps.ts";
 import {
   webhookDeliveryWorker,
@@ -179,6 +181,20 @@ describe("delivering webhooks", () => {
       expect(attempts[0]).to.include({ failure: "url.address", status: null });
     }
     expect(bench.receiver.received).to.deep.equal([]);
+  });
+
+  it("resolves names on behalf of the owner of the project", async () => {
+    const callers: (string | undefined)[] = [];
+    const resolve: Parameters<typeof openOutboundHttp>[0]["resolve"] = (_, done) => {
+      callers.push(currentCaller());
+      done(new Error("no such name"), []);
+    };
+    const outbound = openOutboundHttp({ allow: parseOutboundAllow([]), resolve });
+    const webhook = await bench.given({ url: "http://hooks.example/hook" });
+    await bench.inLine(webhook);
+    await bench.turn(webhook, randomUUID(), { ...bench.deps, outbound });
+    const project = await findProjectById(bench.deps.db, webhook.projectId);
+    expect(callers).to.deep.equal([project?.owner_user_id ?? webhook.projectId]);
   });
 
   it("sends neither secret nor signature when the webhook has none", async () => {
