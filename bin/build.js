@@ -51,14 +51,8 @@ async function bundle(outdir) {
   const { metafile } = await esbuild.build({
     absWorkingDir: root,
     entryPoints: [
-      ...["src/cli/main.ts", "src/main.ts", "src/platform/highlight-thread.ts"],
-      "src/platform/event-loop/stall-thread.ts",
-      "src/platform/git/owners/owner-thread.ts",
-      "src/platform/markdown/render-thread.ts",
-      "src/platform/package/nuget/registration-thread.ts",
-      "src/platform/package/packument-thread.ts",
-      "src/platform/package/simple-index-thread.ts",
-      "src/platform/pipeline-file/compiler-thread.ts",
+      ...["src/cli/main.ts", "src/main.ts", "src/platform/event-loop/stall-thread.ts"],
+      ...["src/platform/parser/worker.ts", ...parserTasks()],
       ...readdirSync(path.join(root, "migrations")).map((file) => `migrations/${file}`),
     ],
     outdir,
@@ -71,6 +65,12 @@ async function bundle(outdir) {
     metafile: true,
   });
   writeFileSync(path.join(outdir, "inputs.json"), JSON.stringify(inputsOf(metafile, outdir)));
+}
+
+/** Modules that processes load to parse something; see src/platform/parser/parser.ts. */
+function parserTasks() {
+  const names = readdirSync(path.join(root, "src"), { recursive: true, encoding: "utf8" });
+  return names.filter((name) => name.endsWith("-task.ts")).map((name) => path.join("src", name));
 }
 
 /** For tests: which source files and packages each file of the build holds. */

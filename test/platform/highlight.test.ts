@@ -5,7 +5,6 @@ import { Highlighter } from "../../src/platform/highlight.ts";
 import { escapeHtml, htmlLines } from "../../src/platform/highlight-html.ts";
 
 const highlighter = new Highlighter(20_000);
-after(() => highlighter.close());
 
 const textOf = (html: string): string =>
   html
@@ -74,7 +73,6 @@ describe("colouring a text", () => {
       hasty.lines(slow, "b.js"),
     ]);
     expect([first, second]).to.deep.equal([undefined, undefined]);
-    await hasty.close();
   });
 
   it("turns away more than a line of waiters", async () => {
@@ -84,7 +82,6 @@ describe("colouring a text", () => {
     );
     expect(all.filter((lines) => lines === undefined).length).to.be.within(1, 20);
     expect(all[0]?.[0]).to.contain("hljs-keyword");
-    await busy.close();
   });
 });
 

@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 
 import { BoundedCache } from "../bounded-cache.ts";
-import { TimedThread } from "../timed-thread.ts";
+import { ParserTask } from "../parser/parser.ts";
 import type { Place } from "./render.ts";
 
 export type MarkdownQuestion = Readonly<{ text: string; place: Place }>;
@@ -10,11 +10,11 @@ export type MarkdownQuestion = Readonly<{ text: string; place: Place }>;
 const markdownLengthMax = 512 * 1024;
 
 const cacheBytesMax = 16 * 1024 ** 2;
-const limits = { startTimeoutMs: 20_000, timeoutMs: 3_000, mebibytesMax: 256, waitingMax: 64 };
 
-const thread = new TimedThread<MarkdownQuestion, string>({
-  program: "platform/markdown/render-thread",
-  ...limits,
+const task = new ParserTask<MarkdownQuestion, string>({
+  module: "platform/markdown/render-task",
+  timeoutMs: 3_000,
+  mebibytesMax: 256,
 });
 const known = new BoundedCache<string>(cacheBytesMax);
 
@@ -29,7 +29,8 @@ export async function markdownHtml(text: string, place: Place): Promise<string |
   const key = hash("sha256", JSON.stringify([text, place]), "base64");
   const kept = known.get(key);
   if (kept !== undefined) return kept;
-  const html = await thread.ask({ text, place });
+  // Whatever went wrong, the text is shown as it is.
+  const html = await task.ask({ text, place }).catch(() => undefined);
   if (html !== undefined) known.set(key, html, 2 * html.length + 200);
   return html;
 }

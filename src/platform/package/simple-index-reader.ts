@@ -1,15 +1,15 @@
-import { documentReader } from "../document-reader.ts";
+import { documentReader } from "../parser/document-reader.ts";
 import {
   askSimpleIndex,
   type SimpleIndexAnswer,
   type SimpleIndexQuestion,
 } from "./simple-index.ts";
 
-/** The same as `askSimpleIndex`, large lists in a thread; see documentReader. */
+/** The same as `askSimpleIndex`, large lists in a process; see documentReader. */
 export const readSimpleIndex = documentReader<SimpleIndexQuestion, SimpleIndexAnswer>({
   ask: askSimpleIndex,
-  program: "platform/package/simple-index-thread",
-  atOnceBytesMax: 128 * 1024,
+  module: "platform/package/simple-index-task",
+  atOnceBytesMax: 64 * 1024,
   timeoutMs: 30_000,
   mebibytesMax: 512,
 });

@@ -1,7 +1,7 @@
 import type { CompiledPipeline, PipelineFacts } from "./compile.ts";
 import type { FileProblem, FileText } from "./value.ts";
 
-/** What the thread queries from the service while it compiles, one form for each function of the facts. */
+/** What the compiler queries from the service while it compiles, one form for each function of the facts. */
 type FactQueries = Required<
   Pick<
     PipelineFacts,
@@ -12,23 +12,14 @@ export type Ask = {
   [Name in keyof FactQueries]: Readonly<{ name: Name; args: Parameters<FactQueries[Name]> }>;
 }[keyof FactQueries];
 
-type Variables = readonly (readonly [string, string])[];
-
 export type PlainFacts = Readonly<{
-  predefined: Variables;
-  outer: Variables;
   /** Whether there is `readArtifact`. */
   hasArtifacts: boolean;
 }> &
-  Pick<PipelineFacts, "ref" | "isTag" | "source">;
+  Pick<PipelineFacts, "ref" | "isTag" | "source" | "predefined" | "outer">;
 
-export type ToThread =
-  | Readonly<{ kind: "compile"; text: FileText; fileName: string; facts: PlainFacts }>
-  | Readonly<{ kind: "answer"; question: number; answer: unknown }>;
+export type CompileQuestion = Readonly<{ text: FileText; fileName: string; facts: PlainFacts }>;
 
-export type FromThread =
-  | Readonly<{ kind: "ready" }>
-  | Readonly<{ kind: "ask"; question: number; ask: Ask }>
-  | Readonly<{ kind: "compiled"; compiled: CompiledPipeline }>
-  | Readonly<{ kind: "problems"; problems: readonly FileProblem[] }>
-  | Readonly<{ kind: "failed"; reason: string }>;
+export type CompileAnswer =
+  | Readonly<{ compiled: CompiledPipeline }>
+  | Readonly<{ problems: readonly FileProblem[] }>;

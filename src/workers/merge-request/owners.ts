@@ -8,7 +8,8 @@ import {
   type OwnerQuestion,
 } from "../../platform/git/owners/owner-demand.ts";
 import type { Repository } from "../../platform/git/repository.ts";
-import { TimedThread } from "../../platform/timed-thread.ts";
+import { ParserTask } from "../../platform/parser/parser.ts";
+import { ParserBusy, TooComplex } from "../../platform/parser/refusal.ts";
 import type { ProjectRow } from "../../projections/project/project.ts";
 import { findCommitAuthors } from "../../projections/user/commit-author.ts";
 import type { Approver } from "./approver.ts";
@@ -18,9 +19,9 @@ import type { Comparison } from "./compare.ts";
 const places = ["CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOWNERS"] as const;
 const fileBytesMax = 1024 ** 2;
 const ownersMax = 10_000;
-/** Of one request, in the thread: about three seconds. */
+/** Of one request, in the process: about three seconds. */
 const stepsMax = 20_000_000;
-/** What is smaller than these is matched at once, in a few milliseconds, and else in the thread. */
+/** What is smaller than these is matched at once, in a few milliseconds, and else in a process. */
 const atOnce = { textLengthMax: 16 * 1024, pathsMax: 1_000, stepsMax: 50_000 } as const;
 const unansweredMs = 60_000;
 
@@ -32,15 +33,13 @@ export type OwnerDemands =
 const known = new Answers<OwnerAnswer>(16 * 1024 ** 2, (answer) =>
   answer === "too many steps" ? 0 : sizeOf(answer),
 );
-/** Questions that had no answer, with the time until which they are not repeated. */
-const unanswered = new BoundedCache<number>(1024 ** 2);
+/** Questions that had no answer, and the time until which they are not repeated. */
+const unanswered = new BoundedCache<Readonly<{ until: number; why: OwnerDemands }>>(1024 ** 2);
 
-const thread = new TimedThread<OwnerQuestion, OwnerAnswer>({
-  program: "platform/git/owners/owner-thread",
-  startTimeoutMs: 60_000,
+const task = new ParserTask<OwnerQuestion, OwnerAnswer>({
+  module: "platform/git/owners/owner-task",
   timeoutMs: 15_000,
   mebibytesMax: 512,
-  waitingMax: 64,
 });
 
 const sizeOf = (demands: readonly OwnerDemand[]): number =>
@@ -48,7 +47,7 @@ const sizeOf = (demands: readonly OwnerDemand[]): number =>
 
 /**
  * What the CODEOWNERS file of the target demands for the files of a request, each demand once. Remembered by the
- * file and what is compared; large files are matched in a thread.
+ * file and what is compared; large files are matched in a process.
  */
 export async function ownerDemands(
   repository: Repository,
@@ -64,25 +63,26 @@ export async function ownerDemands(
   if (comparison.paths === undefined) return tooComplex();
   const { paths, baseTree, sourceTree } = comparison;
   const key = `${file.id} ${baseTree ?? ""} ${sourceTree}`;
-  if (known.peek(key) === undefined && (unanswered.get(key) ?? 0) > performance.now()) {
-    return noAnswer();
+  const kept = unanswered.get(key);
+  if (known.peek(key) === undefined && kept !== undefined && kept.until > performance.now()) {
+    return kept.why;
   }
   try {
     const answer = await known.get(key, async () => {
       const text = (await repository.objects.blob(file.id))?.toString("utf8");
       if (text === undefined) throw new Unanswered("the file could not be read");
-      const found = await askWithin({ textId: file.id, text, paths, stepsMax });
-      if (found === undefined) throw new Unanswered("the owners were not found out");
-      return found;
+      return await askWithin({ textId: file.id, text, paths, stepsMax });
     });
     return answer === "too many steps" || hasTooManyOwners(answer)
       ? tooComplex()
       : { demands: answer };
   } catch (error) {
-    if (error instanceof TooManyQuestions) return noAnswer();
-    if (!(error instanceof Unanswered)) throw error;
-    unanswered.set(key, performance.now() + unansweredMs, 2 * key.length + 50);
-    return noAnswer();
+    // The caller has too many questions under way, which says nothing about this question.
+    if (error instanceof ParserBusy) return noAnswer();
+    if (!(error instanceof Unanswered || error instanceof TooComplex)) throw error;
+    const why = error instanceof TooComplex ? tooComplex() : noAnswer();
+    unanswered.set(key, { until: performance.now() + unansweredMs, why }, 2 * key.length + 200);
+    return why;
   }
 }
 
@@ -90,19 +90,13 @@ class Unanswered extends Error {
   override readonly name = "Unanswered";
 }
 
-/** The caller has too many questions under way, which says nothing about this question. */
-class TooManyQuestions extends Error {
-  override readonly name = "NoRoom";
-}
-
-async function askWithin(question: OwnerQuestion): Promise<OwnerAnswer | undefined> {
+async function askWithin(question: OwnerQuestion): Promise<OwnerAnswer> {
   const { text, paths } = question;
   if (text.length <= atOnce.textLengthMax && paths.length <= atOnce.pathsMax) {
     const answer = askOwners({ ...question, stepsMax: atOnce.stepsMax });
     if (answer !== "too many steps") return answer;
   }
-  if (!thread.hasRoom()) throw new TooManyQuestions("too many questions wait");
-  return thread.ask(question);
+  return await task.ask(question);
 }
 
 const hasTooManyOwners = (demands: readonly OwnerDemand[]): boolean =>
@@ -114,7 +108,7 @@ function tooComplex(): OwnerDemands {
 }
 
 function noAnswer(): OwnerDemands {
-  const message = "The owners could not be found out now. They are looked for again in a minute.";
+  const message = "CODEOWNERS could not be read now. It is read again in a minute.";
   return { code: "code_owners.no_answer", message };
 }
 

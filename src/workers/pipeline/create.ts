@@ -11,11 +11,7 @@ import { deterministicId } from "../../platform/deterministic-id.ts";
 import { mask, maskedForms } from "../../platform/job-log/mask.ts";
 import { NotOpened } from "../../platform/key/vault.ts";
 import type { CompiledPipeline, PipelineFacts } from "../../platform/pipeline-file/compile.ts";
-import {
-  type FileToCompile,
-  type PipelineCompiler,
-  pipelineCompiler,
-} from "../../platform/pipeline-file/compiler.ts";
+import { type FileToCompile, PipelineCompiler } from "../../platform/pipeline-file/compiler.ts";
 import { expander, type Variables } from "../../platform/pipeline-file/expand.ts";
 import { type FileText, PipelineFileError } from "../../platform/pipeline-file/value.ts";
 import { clipText, storableText } from "../../platform/storable-text.ts";
@@ -39,7 +35,7 @@ export type CreateDeps = Pick<
 >;
 
 /** One for each process; see docs/adr/0068-pipeline-file.md. */
-export const pipelineFiles: Pick<PipelineCompiler, "compile"> = pipelineCompiler();
+export const pipelineFiles: Pick<PipelineCompiler, "compile"> = new PipelineCompiler();
 
 export type NewPipeline = Readonly<{
   project: ProjectRow;

@@ -1,6 +1,6 @@
 import { expect } from "chai";
 
-import { pipelineCompiler } from "../../../src/platform/pipeline-file/compiler.ts";
+import { PipelineCompiler } from "../../../src/platform/pipeline-file/compiler.ts";
 import { compile, facts, problems } from "../../support/agent/pipeline-file.ts";
 
 const include = (entry: object) => JSON.stringify({ include: [entry] });
@@ -17,18 +17,14 @@ describe("a file of artifacts in a pipeline file", () => {
     });
   }
 
-  it("is included in the thread that compiles", async () => {
-    const compiler = pipelineCompiler();
-    try {
-      const text = include({ artifact: "out/child.yml", job: "generate" });
-      const file = { text, fileName: "child: trigger", user: "anna", project: "search" };
-      const { jobs } = await compiler.compile(file, facts({ readArtifact }));
-      expect(jobs.map(({ name }) => name)).to.deep.equal(["one"]);
-      const refused = compiler.compile(file, facts());
-      await expect(refused).to.be.rejectedWith("by `trigger: include` alone");
-    } finally {
-      await compiler.close();
-    }
+  it("is included in the process that compiles", async () => {
+    const compiler = new PipelineCompiler();
+    const text = include({ artifact: "out/child.yml", job: "generate" });
+    const file = { text, fileName: "child: trigger", user: "anna", project: "search" };
+    const { jobs } = await compiler.compile(file, facts({ readArtifact }));
+    expect(jobs.map(({ name }) => name)).to.deep.equal(["one"]);
+    const refused = compiler.compile(file, facts());
+    await expect(refused).to.be.rejectedWith("by `trigger: include` alone");
   });
 
   it("is missing for the reason that is given", async () => {

@@ -6,10 +6,10 @@ import type { Repository } from "../../../src/platform/git/repository.ts";
 import type { Comparison } from "../../../src/workers/merge-request/compare.ts";
 import { ownerDemands } from "../../../src/workers/merge-request/owners.ts";
 
-/** Of one caller at once; see TimedThread. */
+/** Of one caller at once; see ParserTask. */
 const perCallerMax = 8;
 
-/** A repository whose CODEOWNERS is large enough to be matched in the thread. */
+/** A repository whose CODEOWNERS is large enough to be matched in a process. */
 function ownedBy(owner: string, read: (text: string) => Buffer | undefined = Buffer.from) {
   const text = Array.from({ length: 1_200 }, (_, n) => `/dir-${n}/ @${owner}\n`).join("");
   const id = createHash("sha1").update(text).digest("hex");

@@ -1,14 +1,14 @@
-import { documentReader } from "../../document-reader.ts";
+import { documentReader } from "../../parser/document-reader.ts";
 import {
   askRegistration,
   type RegistrationAnswer,
   type RegistrationQuestion,
 } from "./registration.ts";
 
-/** The same as `askRegistration`, large documents in a thread; see documentReader. */
+/** The same as `askRegistration`, large documents in a process; see documentReader. */
 export const readRegistration = documentReader<RegistrationQuestion, RegistrationAnswer>({
   ask: askRegistration,
-  program: "platform/package/nuget/registration-thread",
+  module: "platform/package/nuget/registration-task",
   atOnceBytesMax: 32 * 1024,
   timeoutMs: 30_000,
   mebibytesMax: 256,

@@ -1,13 +1,5 @@
-import { parentPort } from "node:worker_threads";
-
 import { htmlLines } from "./highlight-html.ts";
 import { highlighter } from "./markdown/highlighter.ts";
-
-/** Runs in a thread, because a pattern may take very long on some input. */
-parentPort?.on("message", ({ text, fileName }: { text: string; fileName: string }) => {
-  parentPort?.postMessage({ answer: coloured(text, fileName) });
-});
-parentPort?.postMessage("ready");
 
 /** Names that say what is in the file without an extension. */
 const languageByName: Readonly<Record<string, string>> = {
@@ -19,7 +11,10 @@ const languageByName: Readonly<Record<string, string>> = {
   "cmakelists.txt": "cmake",
 };
 
-function coloured(text: string, fileName: string): readonly string[] | null {
+export type HighlightQuestion = Readonly<{ text: string; fileName: string }>;
+
+/** HTML of each line; null when the language is not known. A pattern may take very long on some input. */
+export function run({ text, fileName }: HighlightQuestion): readonly string[] | null {
   const name = fileName.toLowerCase();
   const extension = name.split(".").at(-1) ?? "";
   const named = Object.hasOwn(languageByName, name) ? languageByName[name] : undefined;

@@ -1,0 +1,35 @@
+import { ParserTask, type ParserTaskOptions } from "./parser.ts";
+import { TooComplex } from "./refusal.ts";
+
+type Options<Question, Answer> = Pick<ParserTaskOptions, "module" | "timeoutMs" | "mebibytesMax"> &
+  Readonly<{
+    ask: (question: Question) => Answer;
+    /** What is smaller takes a few milliseconds where it is. */
+    atOnceBytesMax: number;
+  }>;
+
+/** Clients of packages request many documents at a time. */
+const perCallerMax = 32;
+
+/**
+ * The same as `ask`, but a large document is read in a process, whose module exports the same function.
+ *
+ * @returns what answers undefined when a document takes too much time or memory
+ * @throws ParserBusy
+ */
+export function documentReader<Question extends Readonly<{ bytes: Uint8Array }>, Answer>({
+  ask,
+  atOnceBytesMax,
+  ...limits
+}: Options<Question, Answer>): (question: Question) => Promise<Answer | undefined> {
+  const task = new ParserTask<Question, Answer>({ ...limits, perCallerMax });
+  return async (question) => {
+    if (question.bytes.length <= atOnceBytesMax) return ask(question);
+    try {
+      return await task.ask(question);
+    } catch (error) {
+      if (error instanceof TooComplex) return undefined;
+      throw error;
+    }
+  };
+}

@@ -1,0 +1,124 @@
+import { AsyncResource } from "node:async_hooks";
+
+import { asCaller, CallerShare, currentCaller } from "../caller-share.ts";
+import { Limiter } from "../limiter.ts";
+import { ParserProcess, type ProcessTask } from "./process.ts";
+import { ParserBusy } from "./refusal.ts";
+
+/** Each has a core for itself while it runs. */
+const processesMax = 2;
+/** A caller leaves the other one to others. */
+const runningPerCallerMax = 1;
+const idleMsMax = 60_000;
+
+/** Processes start when a task needs one, and end when none came for a while. */
+class ParserPool {
+  readonly #turns = new Limiter(processesMax, runningPerCallerMax);
+  readonly #all = new Map<ParserProcess, NodeJS.Timeout | undefined>();
+
+  constructor() {
+    process.on("exit", () => {
+      for (const each of this.#all.keys()) each.kill();
+    });
+  }
+
+  run(task: ProcessTask): Promise<unknown> {
+    return this.#turns.run(async () => {
+      const parser = this.#take(task.mebibytesMax);
+      try {
+        return await parser.run(task);
+      } finally {
+        this.#giveBack(parser);
+      }
+    });
+  }
+
+  /** One with the heap that the task may take; another idle one makes room. */
+  #take(heapMebibytes: number): ParserProcess {
+    const idle: ParserProcess[] = [];
+    for (const [each, timer] of this.#all) {
+      if (!each.isAlive) this.#end(each);
+      else if (timer !== undefined) idle.push(each);
+    }
+    const fitting = idle.find((each) => each.heapMebibytes === heapMebibytes);
+    if (fitting === undefined && this.#all.size >= processesMax && idle[0]) this.#end(idle[0]);
+    const taken = fitting ?? new ParserProcess(heapMebibytes);
+    clearTimeout(this.#all.get(taken));
+    this.#all.set(taken, undefined);
+    return taken;
+  }
+
+  #giveBack(parser: ParserProcess): void {
+    if (!parser.isAlive) this.#end(parser);
+    else this.#all.set(parser, setTimeout(() => this.#end(parser), idleMsMax).unref());
+  }
+
+  #end(parser: ParserProcess): void {
+    clearTimeout(this.#all.get(parser));
+    this.#all.delete(parser);
+    parser.end();
+  }
+}
+
+/** Made with the first task: most commands of the command line parse nothing. */
+let pool: ParserPool | undefined;
+
+export type ParserTaskOptions = Readonly<{
+  /** Path of a module below `src` without an extension. It ends in `-task` and exports `run`. */
+  module: string;
+  timeoutMs: number;
+  mebibytesMax: 256 | 512 | 1_024;
+  /** Tasks of this kind that wait or run, of all callers and of each. */
+  waitingMax?: number;
+  perCallerMax?: number;
+}>;
+
+export type AskOptions<Wanted> = Readonly<{
+  /** Answers what the task requests. It must not run another task: that could wait for this one. */
+  reply?: (wanted: Wanted) => Promise<unknown>;
+  /** On whose behalf it runs; the current caller by default. */
+  caller?: string | undefined;
+}>;
+
+/**
+ * A function that runs in a process of its own, with limits of time, heap and resident memory: for documents
+ * from outside, whatever it takes to read them. See docs/adr/0176-documents-in-processes.md.
+ */
+export class ParserTask<Question, Answer, Wanted = never> {
+  readonly #options: ParserTaskOptions;
+  readonly #share: CallerShare;
+  #held = 0;
+
+  constructor(options: ParserTaskOptions) {
+    this.#options = options;
+    this.#share = new CallerShare(options.perCallerMax ?? 8);
+  }
+
+  /** Whether a question of this caller would wait now, instead of being refused. */
+  hasRoom(caller = currentCaller()): boolean {
+    return this.#held < (this.#options.waitingMax ?? 64) && this.#share.hasRoom(caller);
+  }
+
+  /** @throws TooComplex, ParserBusy; Refusals of the task; what the functions of the options throw */
+  async ask(question: Question, options: AskOptions<Wanted> = {}): Promise<Answer> {
+    const { reply = noReply, caller = currentCaller() } = options;
+    if (!this.hasRoom(caller)) throw new ParserBusy();
+    this.#held += 1;
+    this.#share.take(caller);
+    const { module, timeoutMs, mebibytesMax } = this.#options;
+    // Messages of the process arrive in the context of the caller that started it.
+    const inContext = AsyncResource.bind(reply as (wanted: unknown) => Promise<unknown>);
+    pool ??= new ParserPool();
+    const parsers = pool;
+    const task = { module, question, timeoutMs, mebibytesMax, reply: inContext };
+    const start = () => parsers.run(task);
+    try {
+      return (await (caller === undefined ? start() : asCaller(caller, start))) as Answer;
+    } finally {
+      this.#held -= 1;
+      this.#share.giveBack(caller);
+    }
+  }
+}
+
+const noReply = (): Promise<never> => Promise.reject(new Error("The task may request nothing"));

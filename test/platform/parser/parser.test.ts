@@ -1,0 +1,117 @@
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, readFileSync } from "node:fs";
+import { expect } from "chai";
+
+import { asCaller, currentCaller } from "../../../src/platform/caller-share.ts";
+import { ParserTask } from "../../../src/platform/parser/parser.ts";
+import { TooComplex } from "../../../src/platform/parser/refusal.ts";
+import { eventually } from "../../support/app/eventually.ts";
+import { nodeArgs } from "../../support/compiled.ts";
+import type { HostileQuestion } from "../../support/parser/hostile-task.ts";
+
+type Doubled = Readonly<{ doubled: number; pid: number }>;
+
+const module = "../test/support/parser/hostile-task";
+const taskOf = (timeoutMs = 60_000) =>
+  new ParserTask<HostileQuestion, unknown, number>({ module, timeoutMs, mebibytesMax: 256 });
+const task = taskOf();
+const double = async (number: number): Promise<Doubled> =>
+  (await task.ask({ kind: "double", number })) as Doubled;
+const errorOf = (promise: Promise<unknown>): Promise<unknown> =>
+  promise.then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+
+describe("a task in a process", () => {
+  it("answers, and its process takes the next task", async () => {
+    const first = await asCaller("anna", () => double(2));
+    const second = await asCaller("anna", () => double(3));
+    expect([first.doubled, second.doubled]).to.deep.equal([4, 6]);
+    expect(first.pid).not.to.equal(process.pid);
+    expect(second.pid).to.equal(first.pid);
+  });
+
+  it("gets no variable of the environment but that of its allocator", async () => {
+    const { env, arguments: given } = (await task.ask({ kind: "parameters" })) as {
+      env: string[];
+      arguments: string[];
+    };
+    expect(env.filter((name) => !/^(?:MALLOC_ARENA_MAX|NODE_CHANNEL_)/.test(name))).to.deep.equal(
+      [],
+    );
+    expect(given).to.include("--max-old-space-size=256");
+  });
+
+  it("queries the service on behalf of its caller", async () => {
+    const callers = new Set<string | undefined>();
+    const reply = async (wanted: number) => {
+      callers.add(currentCaller());
+      return 10 * wanted;
+    };
+    const sum = asCaller("bob", () => task.ask({ kind: "ask", times: 5 }, { reply }));
+    expect(await sum).to.equal(100);
+    expect([...callers]).to.deep.equal(["bob"]);
+  });
+
+  it("passes on what its module throws", async () => {
+    expect(String(await errorOf(task.ask({ kind: "throw" })))).to.contain("an entry is missing");
+  });
+
+  it("is refused at its limit of time, while others are answered", async () => {
+    const endless = asCaller("anna", () => errorOf(taskOf(3_000).ask({ kind: "endless" })));
+    const { doubled } = await asCaller("bob", () => double(4));
+    expect(doubled).to.equal(8);
+    const refused = (await endless) as TooComplex;
+    expect(refused).to.be.instanceOf(TooComplex);
+    expect(refused).to.include({ kind: "unprocessable", code: "file.too_complex" });
+    expect((await asCaller("anna", () => double(5))).doubled).to.equal(10);
+  });
+
+  for (const kind of ["heap", "buffers"] as const) {
+    it(`is refused at its limit of memory, which it takes in ${kind}`, async () => {
+      const error = await errorOf(task.ask({ kind }));
+      expect(error).to.be.instanceOf(TooComplex);
+      expect(String(error)).to.contain("memory");
+      expect((await double(1)).doubled).to.equal(2);
+    });
+  }
+
+  it("leaves a process to others, however many tasks a caller has", async () => {
+    const flood = Array.from({ length: 4 }, () =>
+      asCaller("anna", () => errorOf(taskOf(1_500).ask({ kind: "endless" }))),
+    );
+    let ended = 0;
+    for (const each of flood) void each.then(() => (ended += 1));
+    await asCaller("bob", () => double(1));
+    expect(ended).to.be.at.most(1);
+    await Promise.all(flood);
+  });
+
+  it("ends with a program that is killed", async () => {
+    const [program = "", ...rest] = nodeArgs("test/support/parser/orphan.ts");
+    const parent = spawn(process.execPath, [program, ...rest], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    const [line] = (await once(parent.stdout, "data")) as [Buffer];
+    const pid = Number(line.toString());
+    await eventually(() => expect(isBusy(pid)).to.equal(true));
+    parent.kill("SIGKILL");
+    await eventually(() => expect(existsSync(`/proc/${pid}`)).to.equal(false));
+  });
+
+  it("starts no process before the first task", () => {
+    const source = `
+      await import(${JSON.stringify(new URL("../../../src/platform/parser/parser.js", import.meta.url).href)});
+      console.log(process.getActiveResourcesInfo().includes("ProcessWrap"));`;
+    const shown = execFileSync(process.execPath, ["--input-type=module", "--eval", source]);
+    expect(shown.toString().trim()).to.equal("false");
+  });
+});
+
+/** Whether a process has used a tenth of a second of a processor since it began. */
+function isBusy(pid: number): boolean {
+  const fields = readFileSync(`/proc/${pid}/stat`, "latin1").split(") ")[1]?.split(" ") ?? [];
+  return Number(fields[11]) > 20;
+}
