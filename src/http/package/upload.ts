@@ -1,6 +1,5 @@
 import type { Readable } from "node:stream";
 import { z } from "zod";
-
 import { packageVersion } from "../../commands/package/version.ts";
 import {
   instanceRegistryId,
@@ -10,7 +9,7 @@ import {
 import type { HeldBlob } from "../../platform/blob/blobs.ts";
 import { invariant } from "../../platform/invariant.ts";
 import { Limit } from "../../platform/limit.ts";
-import { composerVersion, readComposerZip } from "../../platform/package/composer.ts";
+import { composerVersion } from "../../platform/package/composer.ts";
 import {
   coordinatesOf,
   mustBeShort,
@@ -18,9 +17,12 @@ import {
   packageFileIdOf,
 } from "../../platform/package/coordinates.ts";
 import { mavenName } from "../../platform/package/maven.ts";
-import { checkNpmTarball } from "../../platform/package/npm.ts";
-import { readNupkg } from "../../platform/package/nuget.ts";
-import { checkPypiFile } from "../../platform/package/pypi.ts";
+import {
+  checkNpmTarball,
+  checkPypiFile,
+  readComposerZip,
+  readNupkg,
+} from "../../platform/package/reader/file-reader.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import type { Deps } from "../core/deps.ts";
 import type { RequestFor } from "../core/request.ts";

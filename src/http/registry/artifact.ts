@@ -1,9 +1,9 @@
 import { z } from "zod";
-
 import { RegistryRepositoryId } from "../../events/core/ids.ts";
 import type { PackageType } from "../../events/package/version.ts";
-import { condaNames, condaSubdir, readConda } from "../../platform/package/conda.ts";
+import { condaNames, condaSubdir } from "../../platform/package/conda.ts";
 import { packageFileIdOf, packageVersionIdOf } from "../../platform/package/coordinates.ts";
+import { readConda } from "../../platform/package/reader/file-reader.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import type { Deps } from "../core/deps.ts";
 import type { RequestContext } from "../core/request.ts";

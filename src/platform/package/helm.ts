@@ -1,7 +1,8 @@
 import { readFile } from "node:fs/promises";
 import semver from "semver";
-import { parse } from "yaml";
 import { z } from "zod";
+
+import { parseYaml } from "../bounded-yaml.ts";
 
 import {
   badFile,
@@ -19,6 +20,7 @@ const chartBytesMax = 100 * 1024 ** 2;
 const fileBytesMax = 5 * 1024 ** 2;
 const provenanceBytesMax = 1024 ** 2;
 const chartFileBytesMax = 128 * 1024;
+const depthMax = 32;
 const nameForm = /^[a-z0-9](?:[a-z0-9._-]{0,248}[a-z0-9])?$/;
 const chartFile = { path: /^[^/]+\/Chart\.yaml$/, name: "Chart.yaml" };
 
@@ -109,8 +111,8 @@ export function chartOf(yaml: string): z.output<typeof Chart> {
 
 function yamlOf(yaml: string): unknown {
   try {
-    // Of equal keys the last counts, as in Helm: to look for them takes a square of the time.
-    return parse(yaml, { maxAliasCount: 100, schema: "core", merge: false, uniqueKeys: false });
+    // Of equal keys the last counts, as in Helm.
+    return parseYaml(yaml, { depthMax, maxAliasCount: 100, schema: "core", merge: false });
   } catch {
     throw badFile("Its Chart.yaml is not YAML.");
   }

@@ -1,8 +1,9 @@
 import { createHash } from "node:crypto";
 import type { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
-import { parse } from "yaml";
 import { z } from "zod";
+
+import { parseYaml } from "../bounded-yaml.ts";
 
 import {
   badFile,
@@ -181,18 +182,13 @@ async function yamlOf(packed: Buffer, name: string): Promise<unknown> {
   return gemYaml(manifestText(bytes, name), name);
 }
 
-/** Of equal keys the last counts, as in Ruby: to look for them takes a square of the time. */
-const yamlOptions = {
-  schema: "failsafe",
-  logLevel: "silent",
-  maxAliasCount: 1_000,
-  uniqueKeys: false,
-} as const;
+/** Of equal keys the last counts, as in Ruby. */
+const yamlOptions = { schema: "failsafe", depthMax: 32, maxAliasCount: 1_000 } as const;
 
 /** No tag makes more than a map of what it stands before. @throws Refusal 422 */
 export function gemYaml(text: string, name: string): unknown {
   try {
-    return parse(text, yamlOptions);
+    return parseYaml(text, yamlOptions);
   } catch {
     throw badFile(`Its ${name} is not YAML.`);
   }

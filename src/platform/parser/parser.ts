@@ -76,6 +76,8 @@ export type ParserTaskOptions = Readonly<{
 export type AskOptions<Wanted> = Readonly<{
   /** Answers what the task requests. It must not run another task: that could wait for this one. */
   reply?: (wanted: Wanted) => Promise<unknown>;
+  /** In place of that of the task. */
+  timeoutMs?: number;
   /** On whose behalf it runs; the current caller by default. */
   caller?: string | undefined;
 }>;
@@ -105,7 +107,8 @@ export class ParserTask<Question, Answer, Wanted = never> {
     if (!this.hasRoom(caller)) throw new ParserBusy();
     this.#held += 1;
     this.#share.take(caller);
-    const { module, timeoutMs, mebibytesMax } = this.#options;
+    const { module, mebibytesMax } = this.#options;
+    const { timeoutMs = this.#options.timeoutMs } = options;
     // Messages of the process arrive in the context of the caller that started it.
     const inContext = AsyncResource.bind(reply as (wanted: unknown) => Promise<unknown>);
     pool ??= new ParserPool();

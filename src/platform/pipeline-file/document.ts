@@ -1,19 +1,17 @@
 import {
   Composer,
-  type CST,
   isAlias,
   isMap as isMapNode,
   isScalar,
   isSeq,
-  Lexer,
   LineCounter,
   type ParsedNode,
-  Parser,
   type Scalar,
   type YAMLMap,
   type YAMLSeq,
 } from "yaml";
 
+import { yamlTokens } from "../bounded-yaml.ts";
 import { isStorableText } from "../storable-text.ts";
 import { failAt, markEntry } from "./mark.ts";
 import {
@@ -30,6 +28,7 @@ import {
 
 export const fileBytesMax = 512 * 1024;
 const depthMax = 64;
+const tooDeep = `Values are nested deeper than ${depthMax} levels.`;
 /** What anchors may expand a file to, in values and in characters. */
 const valuesMax = 200_000;
 const charactersMax = 4 * 1024 * 1024;
@@ -65,7 +64,12 @@ function failForSize(mark: Mark, { bytesMax }: TooLarge): never {
 function parsed(text: string, lineCounter: LineCounter, mark: Mark): ParsedNode | null {
   // Looking for equal keys is left to the reader: here it would take quadratic time.
   const composer = new Composer({ lineCounter, uniqueKeys: false, logLevel: "silent" });
-  const documents = [...composer.compose(tokensOf(text, lineCounter, mark), true, text.length)];
+  const tokens = yamlTokens(text, {
+    depthMax,
+    onNewLine: lineCounter.addNewLine,
+    fail: (offset) => failAt({ ...mark, offset }, "", tooDeep),
+  });
+  const documents = [...composer.compose(tokens, true, text.length)];
   const [first, second] = documents;
   if (second !== undefined) {
     failAt(
@@ -77,26 +81,6 @@ function parsed(text: string, lineCounter: LineCounter, mark: Mark): ParsedNode 
   const error = first?.errors[0];
   if (error !== undefined) failAt({ ...mark, offset: error.pos[0] }, "", `${error.message}.`);
   return (first?.contents as ParsedNode | null | undefined) ?? null;
-}
-
-/**
- * The parser needs no stack of the machine, the composer that follows it does: depth is checked
- * in between, because composing what is nested very deep can end the process.
- */
-function tokensOf(text: string, lines: LineCounter, mark: Mark): readonly CST.Token[] {
-  const tokens: CST.Token[] = [];
-  const parser = new Parser(lines.addNewLine);
-  lines.addNewLine(0);
-  let offset = 0;
-  for (const lexeme of new Lexer().lex(text)) {
-    tokens.push(...parser.next(lexeme));
-    offset += lexeme.length;
-    if (parser.stack.length > depthMax) {
-      failAt({ ...mark, offset }, "", `Values are nested deeper than ${depthMax} levels.`);
-    }
-  }
-  tokens.push(...parser.end());
-  return tokens;
 }
 
 type Weight = Readonly<{ values: number; characters: number }>;
@@ -114,7 +98,7 @@ class Reader {
   read(node: ParsedNode | null, depth: number): Yaml {
     if (node === null) return null;
     if (depth > depthMax) {
-      this.#fail(node, `Values are nested deeper than ${depthMax} levels.`);
+      this.#fail(node, tooDeep);
     }
     if (isAlias(node)) {
       const value = this.#anchors.get(node.source);

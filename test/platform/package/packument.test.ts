@@ -5,7 +5,7 @@ import {
   type PackumentAnswer,
   type PackumentQuestion,
 } from "../../../src/platform/package/packument.ts";
-import { readPackument } from "../../../src/platform/package/packument-reader.ts";
+import { readPackument } from "../../../src/platform/package/reader/packument-reader.ts";
 import { turnsWhile } from "../../support/app/longest-turn.ts";
 
 const base = "https://forge.example.org/npm";

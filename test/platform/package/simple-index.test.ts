@@ -1,10 +1,9 @@
 import { expect } from "chai";
-
+import { readSimpleIndex } from "../../../src/platform/package/reader/simple-index-reader.ts";
 import {
   askSimpleIndex,
   type SimpleIndexQuestion,
 } from "../../../src/platform/package/simple-index.ts";
-import { readSimpleIndex } from "../../../src/platform/package/simple-index-reader.ts";
 import { turnsWhile } from "../../support/app/longest-turn.ts";
 
 const base = "https://forge.example.org/py";

@@ -5,10 +5,10 @@ import {
   cargoName,
   cargoVersion,
   mustBeCrate,
-  readCrate,
 } from "../../../platform/package/cargo.ts";
 import { readCargoPublication } from "../../../platform/package/cargo-publish.ts";
 import { coordinatesOf, packageVersionIdOf } from "../../../platform/package/coordinates.ts";
+import { readCrate } from "../../../platform/package/reader/file-reader.ts";
 import { Refusal } from "../../../platform/refusal.ts";
 import { listLivePackages } from "../../../projections/package/live.ts";
 import {

@@ -5,7 +5,6 @@ import {
   composerVersion,
   isComposerDev,
   normalizedComposerVersion,
-  readComposerPackage,
 } from "../../../platform/package/composer.ts";
 import type { PackageName } from "../../../platform/package/coordinates.ts";
 import {
@@ -13,6 +12,7 @@ import {
   packageFileIdOf,
   packageVersionIdOf,
 } from "../../../platform/package/coordinates.ts";
+import { readComposerPackage } from "../../../platform/package/reader/file-reader.ts";
 import type { ListedFile } from "../../../projections/package/registry.ts";
 import { searchNames } from "../../../projections/package/registry-index.ts";
 import { emptyAnswer, jsonAnswer } from "../../core/answer.ts";

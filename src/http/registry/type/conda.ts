@@ -4,13 +4,13 @@ import {
   condaSubdir,
   condaSubdirs,
   isFirstFormat,
-  readConda,
 } from "../../../platform/package/conda.ts";
 import {
   coordinatesOf,
   packageFileIdOf,
   packageVersionIdOf,
 } from "../../../platform/package/coordinates.ts";
+import { readConda } from "../../../platform/package/reader/file-reader.ts";
 import { zstdFrame } from "../../../platform/zstd-frame.ts";
 import type { ListedFile } from "../../../projections/package/registry.ts";
 import { packagesWithFiles } from "../../../projections/package/registry-index.ts";

@@ -12,8 +12,8 @@ import {
   cranName,
   cranPlace,
   cranVersion,
-  readCran,
 } from "../../../platform/package/cran.ts";
+import { readCran } from "../../../platform/package/reader/file-reader.ts";
 import { Refusal } from "../../../platform/refusal.ts";
 import type { ListedFile } from "../../../projections/package/registry.ts";
 import { packagesWithFiles } from "../../../projections/package/registry-index.ts";

@@ -1,6 +1,5 @@
 import { promisify } from "node:util";
 import { gunzip } from "node:zlib";
-
 import {
   coordinatesOf,
   packageFileIdOf,
@@ -11,8 +10,8 @@ import {
   debianName,
   debianPlace,
   debianVersion,
-  readDeb,
 } from "../../../platform/package/debian.ts";
+import { readDeb } from "../../../platform/package/reader/file-reader.ts";
 import { type Answer, emptyAnswer, jsonAnswer } from "../../core/answer.ts";
 import type { Deps } from "../../core/deps.ts";
 import { fileNotFound, orNotFound } from "../../package/request.ts";

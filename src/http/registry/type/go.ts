@@ -1,5 +1,4 @@
 import { z } from "zod";
-
 import {
   coordinatesOf,
   type PackageName,
@@ -15,9 +14,9 @@ import {
   goVersion,
   isGoVersion,
   isPseudoVersion,
-  readGoModule,
   unescapedGo,
 } from "../../../platform/package/go.ts";
+import { readGoModule } from "../../../platform/package/reader/file-reader.ts";
 import { findListedFile, type ListedFile } from "../../../projections/package/registry.ts";
 import { type Answer, emptyAnswer, jsonAnswer } from "../../core/answer.ts";
 import type { Deps } from "../../core/deps.ts";

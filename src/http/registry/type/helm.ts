@@ -6,12 +6,8 @@ import {
   packageFileIdOf,
   packageVersionIdOf,
 } from "../../../platform/package/coordinates.ts";
-import {
-  helmName,
-  helmVersion,
-  readChart,
-  readProvenance,
-} from "../../../platform/package/helm.ts";
+import { helmName, helmVersion } from "../../../platform/package/helm.ts";
+import { readChart, readProvenance } from "../../../platform/package/reader/file-reader.ts";
 import { Refusal } from "../../../platform/refusal.ts";
 import type { ListedFile } from "../../../projections/package/registry.ts";
 import { packagesWithFiles } from "../../../projections/package/registry-index.ts";

@@ -1,5 +1,4 @@
 import { createHash } from "node:crypto";
-
 import type { PackageId } from "../../../events/core/ids.ts";
 import {
   type PackageName,
@@ -8,7 +7,7 @@ import {
   packageVersionIdOf,
 } from "../../../platform/package/coordinates.ts";
 import { plainVersion } from "../../../platform/package/generic.ts";
-import { goalPrefixIn, pluginTags } from "../../../platform/package/maven/plugin.ts";
+import { pluginTags } from "../../../platform/package/maven/plugin.ts";
 import { mavenName } from "../../../platform/package/maven.ts";
 import {
   artifactMetadata,
@@ -18,6 +17,7 @@ import {
   snapshotMetadata,
   versionTags,
 } from "../../../platform/package/maven-metadata.ts";
+import { goalPrefixIn } from "../../../platform/package/reader/file-reader.ts";
 import { Refusal } from "../../../platform/refusal.ts";
 import {
   filesOfVersionsFrom,

@@ -7,7 +7,7 @@ import type {
   PackumentDist,
   PackumentQuestion,
 } from "../../../platform/package/packument.ts";
-import { readPackument } from "../../../platform/package/packument-reader.ts";
+import { readPackument } from "../../../platform/package/reader/packument-reader.ts";
 import type { Answer } from "../../core/answer.ts";
 import type { Deps } from "../../core/deps.ts";
 import { orNotFound, versionNotFound } from "../../package/request.ts";

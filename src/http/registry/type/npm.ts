@@ -1,6 +1,5 @@
 import semver from "semver";
 import { z } from "zod";
-
 import type { PackageId } from "../../../events/core/ids.ts";
 import {
   coordinatesOf,
@@ -10,8 +9,9 @@ import {
   packageIdOf,
   packageVersionIdOf,
 } from "../../../platform/package/coordinates.ts";
-import { npmName, npmVersion, readNpmManifest } from "../../../platform/package/npm.ts";
+import { npmName, npmVersion } from "../../../platform/package/npm.ts";
 import { readPublication } from "../../../platform/package/npm-publish.ts";
+import { readNpmManifest } from "../../../platform/package/reader/file-reader.ts";
 import { Refusal } from "../../../platform/refusal.ts";
 import { changePositions, versionsOfPackage } from "../../../projections/package/part.ts";
 import {

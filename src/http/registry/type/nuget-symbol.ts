@@ -6,7 +6,8 @@ import {
   symbolKey,
   takePdbs,
 } from "../../../platform/package/nuget/symbols.ts";
-import { nugetFileName, readSymbolsNuspec } from "../../../platform/package/nuget.ts";
+import { nugetFileName } from "../../../platform/package/nuget.ts";
+import { readSymbolsNuspec } from "../../../platform/package/reader/file-reader.ts";
 import { Refusal } from "../../../platform/refusal.ts";
 import { filesOfVersion, versionsWithIds } from "../../../projections/package/registry.ts";
 import { type SymbolMetadata, symbolFiles } from "../../../projections/package/symbol.ts";

@@ -3,7 +3,8 @@ import {
   packageFileIdOf,
   packageVersionIdOf,
 } from "../../../platform/package/coordinates.ts";
-import { nugetName, nugetVersion, readNuspec } from "../../../platform/package/nuget.ts";
+import { nugetName, nugetVersion } from "../../../platform/package/nuget.ts";
+import { readNuspec } from "../../../platform/package/reader/file-reader.ts";
 import { emptyAnswer, jsonAnswer, streamAnswer } from "../../core/answer.ts";
 import type { Deps } from "../../core/deps.ts";
 import { fileNotFound, orNotFound } from "../../package/request.ts";

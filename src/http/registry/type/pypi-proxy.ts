@@ -1,11 +1,11 @@
 import { invariant } from "../../../platform/invariant.ts";
 import type { PackageName } from "../../../platform/package/coordinates.ts";
 import { pypiName } from "../../../platform/package/pypi.ts";
+import { readSimpleIndex } from "../../../platform/package/reader/simple-index-reader.ts";
 import type {
   SimpleIndexAnswer,
   SimpleIndexQuestion,
 } from "../../../platform/package/simple-index.ts";
-import { readSimpleIndex } from "../../../platform/package/simple-index-reader.ts";
 import type { Answer } from "../../core/answer.ts";
 import type { Deps } from "../../core/deps.ts";
 import { fileNotFound, orNotFound } from "../../package/request.ts";

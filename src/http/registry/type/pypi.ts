@@ -1,5 +1,4 @@
 import { z } from "zod";
-
 import {
   coordinatesOf,
   type PackageName,
@@ -7,7 +6,7 @@ import {
   packageVersionIdOf,
 } from "../../../platform/package/coordinates.ts";
 import { pypiName, pypiVersion } from "../../../platform/package/pypi.ts";
-import { readPypiFile } from "../../../platform/package/pypi-file.ts";
+import { readPypiFile } from "../../../platform/package/reader/file-reader.ts";
 import { escaped, pageAround } from "../../../platform/package/simple-page.ts";
 import { Refusal } from "../../../platform/refusal.ts";
 import { listLivePackages } from "../../../projections/package/live.ts";

@@ -3,7 +3,8 @@ import {
   packageFileIdOf,
   packageVersionIdOf,
 } from "../../../platform/package/coordinates.ts";
-import { readRpm, rpmFileName, rpmName, rpmVersion } from "../../../platform/package/rpm.ts";
+import { readRpm } from "../../../platform/package/reader/file-reader.ts";
+import { rpmFileName, rpmName, rpmVersion } from "../../../platform/package/rpm.ts";
 import { type Answer, emptyAnswer, jsonAnswer } from "../../core/answer.ts";
 import { fileNotFound, orNotFound } from "../../package/request.ts";
 import { dated } from "../document.ts";

@@ -8,6 +8,7 @@ import {
   packageIdOf,
   packageVersionIdOf,
 } from "../../../platform/package/coordinates.ts";
+import { readGem } from "../../../platform/package/reader/file-reader.ts";
 import {
   compareGem,
   type GemMetadata,
@@ -16,7 +17,6 @@ import {
   gemsNamed,
   gemVersion,
   isGemPrerelease,
-  readGem,
 } from "../../../platform/package/rubygem.ts";
 import { gemIndex, gemspecFile, infoLine } from "../../../platform/package/rubygem-spec.ts";
 import { Refusal } from "../../../platform/refusal.ts";

@@ -1,14 +1,14 @@
-import { documentReader } from "../parser/document-reader.ts";
+import { documentReader } from "../../parser/document-reader.ts";
 import {
   askSimpleIndex,
   type SimpleIndexAnswer,
   type SimpleIndexQuestion,
-} from "./simple-index.ts";
+} from "../simple-index.ts";
 
 /** The same as `askSimpleIndex`, large lists in a process; see documentReader. */
 export const readSimpleIndex = documentReader<SimpleIndexQuestion, SimpleIndexAnswer>({
   ask: askSimpleIndex,
-  module: "platform/package/simple-index-task",
+  module: "platform/package/reader/simple-index-task",
   atOnceBytesMax: 64 * 1024,
   timeoutMs: 30_000,
   mebibytesMax: 512,

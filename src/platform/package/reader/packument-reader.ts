@@ -1,10 +1,10 @@
-import { documentReader } from "../parser/document-reader.ts";
-import { askPackument, type PackumentAnswer, type PackumentQuestion } from "./packument.ts";
+import { documentReader } from "../../parser/document-reader.ts";
+import { askPackument, type PackumentAnswer, type PackumentQuestion } from "../packument.ts";
 
 /** The same as `askPackument`, large documents in a process; see documentReader. */
 export const readPackument = documentReader<PackumentQuestion, PackumentAnswer>({
   ask: askPackument,
-  module: "platform/package/packument-task",
+  module: "platform/package/reader/packument-task",
   atOnceBytesMax: 64 * 1024,
   timeoutMs: 60_000,
   // A document of 64 MiB takes some ten times as much while it is read.

@@ -1,0 +1,39 @@
+/** What reads files of packages, each from a module that is loaded with its first file. */
+const readers = {
+  checkNpmTarball: async () => (await import("../npm.ts")).checkNpmTarball,
+  checkPypiFile: async () => (await import("../pypi.ts")).checkPypiFile,
+  goalPrefixIn: async () => (await import("../maven/plugin.ts")).goalPrefixIn,
+  readChart: async () => (await import("../helm.ts")).readChart,
+  readComposerPackage: async () => (await import("../composer.ts")).readComposerPackage,
+  readComposerZip: async () => (await import("../composer.ts")).readComposerZip,
+  readConda: async () => (await import("../conda.ts")).readConda,
+  readCran: async () => (await import("../cran.ts")).readCran,
+  readCrate: async () => (await import("../cargo.ts")).readCrate,
+  readDeb: async () => (await import("../debian.ts")).readDeb,
+  readGem: async () => (await import("../rubygem.ts")).readGem,
+  readGoModule: async () => (await import("../go.ts")).readGoModule,
+  readNpmManifest: async () => (await import("../npm.ts")).readNpmManifest,
+  readNupkg: async () => (await import("../nuget.ts")).readNupkg,
+  readNuspec: async () => (await import("../nuget.ts")).readNuspec,
+  readProvenance: async () => (await import("../helm.ts")).readProvenance,
+  readPypiFile: async () => (await import("../pypi-file.ts")).readPypiFile,
+  readRpm: async () => (await import("../rpm.ts")).readRpm,
+  readSymbolsNuspec: async () => (await import("../nuget.ts")).readSymbolsNuspec,
+} as const;
+
+type Readers = typeof readers;
+
+/** Functions from a file and more to what it is. */
+export type FileReaders = {
+  [Name in keyof Readers]: Awaited<ReturnType<Readers[Name]>>;
+};
+
+export type FileQuestion = {
+  [Name in keyof FileReaders]: Readonly<{ name: Name; given: Parameters<FileReaders[Name]> }>;
+}[keyof FileReaders];
+
+export async function run({ name, given }: FileQuestion): Promise<unknown> {
+  const read = await readers[name]();
+  // Name and arguments belong together; the compiler cannot see it through the union.
+  return await (read as (...all: readonly unknown[]) => Promise<unknown>)(...given);
+}
