@@ -5,15 +5,19 @@ import { Limiter } from "../limiter.ts";
 import { ParserProcess, type ProcessTask } from "./process.ts";
 import { ParserBusy } from "./refusal.ts";
 
-/** Each has a core for itself while it runs. */
-const processesMax = 2;
-/** A caller leaves the other one to others. */
-const runningPerCallerMax = 1;
+/** One of them is left to short tasks, which pages wait for. A caller never has all of them. */
+const processesMax = 3;
+const perCallerMax = 2;
+const longTasksMax = 2;
+const longTasksPerCallerMax = 1;
+/** A task with a longer limit of time is a long one. */
+const shortMsMax = 5_000;
 const idleMsMax = 60_000;
 
 /** Processes start when a task needs one, and end when none came for a while. */
 class ParserPool {
-  readonly #turns = new Limiter(processesMax, runningPerCallerMax);
+  readonly #turns = new Limiter(processesMax, perCallerMax);
+  readonly #longTurns = new Limiter(longTasksMax, longTasksPerCallerMax);
   readonly #all = new Map<ParserProcess, NodeJS.Timeout | undefined>();
 
   constructor() {
@@ -23,6 +27,11 @@ class ParserPool {
   }
 
   run(task: ProcessTask): Promise<unknown> {
+    if (task.timeoutMs <= shortMsMax) return this.#inTurn(task);
+    return this.#longTurns.run(() => this.#inTurn(task));
+  }
+
+  #inTurn(task: ProcessTask): Promise<unknown> {
     return this.#turns.run(async () => {
       const parser = this.#take(task.mebibytesMax);
       try {

@@ -60,7 +60,7 @@ describe("a task in a process", () => {
   });
 
   it("is refused at its limit of time, while others are answered", async () => {
-    const endless = asCaller("anna", () => errorOf(taskOf(3_000).ask({ kind: "endless" })));
+    const endless = asCaller("anna", () => errorOf(taskOf(1_000).ask({ kind: "endless" })));
     const { doubled } = await asCaller("bob", () => double(4));
     expect(doubled).to.equal(8);
     const refused = (await endless) as TooComplex;
@@ -87,6 +87,28 @@ describe("a task in a process", () => {
     await asCaller("bob", () => double(1));
     expect(ended).to.be.at.most(1);
     await Promise.all(flood);
+  });
+
+  it("that is short runs while long ones have all processes that they may have", async () => {
+    let release = (): void => undefined;
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    let begun = 0;
+    const reply = async () => {
+      begun += 1;
+      await released;
+      return 1;
+    };
+    const long = ["anna", "bob", "carl"].map((name) =>
+      asCaller(name, () => task.ask({ kind: "ask", times: 1 }, { reply })),
+    );
+    await eventually(() => begun === 2);
+    const short = taskOf(5_000).ask({ kind: "double", number: 1 });
+    expect(await asCaller("dora", () => short)).to.have.property("doubled", 2);
+    expect(begun).to.equal(2);
+    release();
+    expect(await Promise.all(long)).to.deep.equal([1, 1, 1]);
   });
 
   it("ends with a program that is killed", async () => {

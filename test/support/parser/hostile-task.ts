@@ -23,8 +23,8 @@ export async function run(
     case "endless":
       for (;;);
     case "heap": {
-      const kept: number[][] = [];
-      for (;;) kept.push(Array.from({ length: 10_000 }, Math.random));
+      const kept: object[][] = [];
+      for (;;) kept.push(new Array<object>(1_000_000).fill(question));
     }
     case "buffers": {
       const kept: Buffer[] = [];
