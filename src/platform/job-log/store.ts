@@ -1,6 +1,7 @@
 import type { Knex } from "knex";
 
-import { type MaskedForms, mask, maskPiece } from "./mask.ts";
+import type { MaskedForms } from "./mask.ts";
+import { maskEnd, maskNextPiece } from "./mask-reader.ts";
 
 /** One run of a job. */
 export type RunKey = Readonly<{ job_id: string; attempt: number }>;
@@ -176,20 +177,31 @@ type Piece = Readonly<{ first: number; data: Buffer; forms: MaskedForms; bytesMa
 /**
  * Appends a piece to the log of a run when it is the next one. It is durable when this returns. Pieces
  * of one run take turns, in all processes, by the lock of its row.
+ *
+ * @throws TooComplex, ParserBusy when it cannot be masked
  */
-export function appendLog(db: Knex, key: RunKey, piece: Piece): Promise<Appended> {
+export async function appendLog(db: Knex, key: RunKey, piece: Piece): Promise<Appended> {
+  const before = await findRun(db, idOf(key));
+  if (before === undefined || !isNext(before, piece)) {
+    return { fits: false, received: Number(before?.received ?? 0n) };
+  }
+  // Before the lock is taken: it may wait for its turn.
+  const joined = Buffer.concat([before.tail, piece.data]);
+  const { final, tail } = await maskNextPiece(joined, piece.forms);
   return db.transaction(async (tx) => {
     const row = await lockRun(tx, key);
     const received = Number(row?.received ?? 0n);
-    const isNext = row?.sealed_at === null && piece.first === received;
-    if (row === undefined || !isNext) return { fits: false, received };
-    const { final, tail } = maskPiece(Buffer.concat([row.tail, piece.data]), piece.forms);
+    const isSame = row !== undefined && isNext(row, piece) && row.tail.equals(before.tail);
+    if (!isSame) return { fits: false, received };
     const stored = await store(tx, row, final, piece.bytesMax ?? logBytesMax);
     const now = received + piece.data.length;
     await tx("public.job_run").where(idOf(key)).update({ received: now, stored, tail });
     return { fits: true, received: now };
   });
 }
+
+const isNext = ({ received, sealed_at }: JobRunRow, { first }: Piece): boolean =>
+  sealed_at === null && Number(received) === first;
 
 /**
  * Makes what was held back readable: no more of the log comes.
@@ -210,9 +222,9 @@ export async function closeLog(
     if (row === undefined) return;
     const line = Buffer.from(ending === "" ? "" : `\n${ending}\n`);
     const isThere = row.tail.length === 0 && (await endsWith(tx, row, line));
-    const left = Buffer.concat([row.tail, ...(isThere ? [] : [line])]);
-    if (left.length === 0) return;
-    const stored = await store(tx, row, mask(left, forms), bytesMax);
+    const masked = maskEnd(row.tail, forms, isThere ? Buffer.alloc(0) : line);
+    if (masked.length === 0) return;
+    const stored = await store(tx, row, masked, bytesMax);
     await tx("public.job_run")
       .where(idOf(run))
       .update({ stored, tail: Buffer.alloc(0) });

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { expect } from "chai";
 
+import { maskedForms } from "../../../src/platform/job-log/mask.ts";
 import {
   appendLog,
   beginRun,
@@ -11,6 +12,7 @@ import {
   sealRun,
   sealWholeRuns,
 } from "../../../src/platform/job-log/store.ts";
+import { longestTurnMs } from "../../support/app/longest-turn.ts";
 import { testDatabase } from "../../support/store/database.ts";
 
 const { db } = await testDatabase();
@@ -118,6 +120,16 @@ describe("the log of a run", () => {
     expect(await shown(key)).to.equal("one two three");
     expect(await shown(key, 2, 9)).to.equal("e two th");
     expect(await shown(key, 13, 20)).to.equal("");
+  });
+
+  it("is masked beside other work when it is made to take long", async () => {
+    const key = await givenRun();
+    const forms = maskedForms(Array.from({ length: 100 }, (_, n) => "a".repeat(8 + n)));
+    const text = "a".repeat(768 * 1024);
+    const append = () => appendLog(db, key, { ...piece(0, text), forms });
+    expect(await longestTurnMs(append)).to.be.below(500);
+    await closeLog(db, (await findRun(db, key))!, forms);
+    expect(await shown(key)).not.to.contain("a");
   });
 
   it("takes equal pieces at one moment once, and pieces at another place never", async () => {
