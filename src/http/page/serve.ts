@@ -52,35 +52,40 @@ export function servePages(pages: readonly PageRoute[], options: Options): Middl
   const answer = ownRouter.routes() as unknown as Middleware;
   const answerBeside = besideRouter.routes() as unknown as Middleware;
   const heads = new Set(own.map((route) => headOf(route.path)));
-  const begin = (ctx: Context): void => {
-    stateOf(ctx).showProblem = (problem) => problemPage(problem, base);
-    ctx.set({ "Referrer-Policy": "same-origin", "Content-Security-Policy": policy({}) });
-  };
   return async (ctx, next) => {
-    if (wantsPage(ctx)) {
-      ctx.path = withoutSlash(ctx.path);
-      if (besideRouter.match(ctx.path, ctx.method).route) {
-        begin(ctx);
-        return await answerBeside(ctx, next);
-      }
+    if (wantsPage(ctx) && besideRouter.match(ctx.path, ctx.method).route) {
+      return await answerBeside(ctx, async () => {
+        // What no page answers goes on as it came.
+        delete ctx["params"];
+        await next();
+      });
     }
     if (!heads.has(headOf(ctx.path))) return await next();
-    ctx.path = withoutSlash(ctx.path);
     const { path } = ownRouter.match(ctx.path, ctx.method);
     if (path.length === 0) return await next();
-    begin(ctx);
-    await answer(ctx, async () => refuse(ctx, new Set(path.flatMap(({ methods }) => methods))));
+    await answer(ctx, async () => {
+      begin(ctx, base);
+      refuse(ctx, new Set(path.flatMap(({ methods }) => methods)));
+    });
   };
 }
 
+function begin(ctx: Context, base: string): void {
+  stateOf(ctx).showProblem = (problem) => problemPage(problem, base);
+  ctx.set({ "Referrer-Policy": "same-origin", "Content-Security-Policy": policy({}) });
+}
+
 function routerOf(pages: readonly PageRoute[], machinery: Machinery): Router {
-  const router = new Router({ strict: true, sensitive: true });
+  // Not strict: a page answers with and without a slash at the end.
+  const router = new Router({ strict: false, sensitive: true });
   const literalFirst = [...pages].sort((a, b) => vaguenessOf(a) - vaguenessOf(b));
   for (const route of literalFirst) {
     router[route.method](routerPath(route.path), async (ctx, next) => {
       const params = route.params && check(route.params, ctx["params"]);
       // Not this page's kind of id: as good as no page.
       if (params?.ok === false) return await next();
+      ctx.path = withoutSlash(ctx.path);
+      begin(ctx, machinery.base);
       await servePage(ctx, route, params?.data, machinery);
     });
   }
