@@ -9,6 +9,7 @@ import { projectBytesLeft } from "../projections/project/repository-size.ts";
 import { type ProtectedProject, refProtections } from "../projections/protection/applicable.ts";
 import { type ApiLimit, apiLimit } from "./access/api-limit.ts";
 import { type Authenticate, authenticate } from "./access/authenticate.ts";
+import { dropEmptyCredentials } from "./access/credentials.ts";
 import type { Gate } from "./access/gate.ts";
 import { jobCaller, projectReadByJob } from "./access/job-caller.ts";
 import { roleAccess } from "./access/role-access.ts";
@@ -57,11 +58,11 @@ const reactorNames = async (): Promise<readonly string[]> =>
 
 /** The whole HTTP service over what the platform opened. */
 export function buildService(deps: Deps): Service {
-  const prover = authenticate({ ...deps, directoryPassword: directoryPassword(deps) });
   const limit = apiLimit(deps.counters, deps.settings);
+  const prover = authenticate({ ...deps, limit, directoryPassword: directoryPassword(deps) });
   const gate: Gate = {
     async caller(ctx, access, forJobs = false) {
-      const byJob = forJobs ? await jobCaller(deps.db, ctx) : undefined;
+      const byJob = forJobs ? await jobCaller(deps.db, ctx, prover) : undefined;
       const caller = byJob ?? (await prover.caller(ctx, access));
       // A working agent sends a request every few seconds.
       if (access !== "agent") await limit(ctx, caller, peerOf(ctx));
@@ -94,7 +95,10 @@ export function buildService(deps: Deps): Service {
       shown,
       ...beside(proofs),
     ],
-    arrive: takePathToken,
+    arrive: (request) => {
+      dropEmptyCredentials(request);
+      takePathToken(request);
+    },
     observe: measured.observe,
   });
   return { app, idempotency: once, refs };

@@ -22,6 +22,8 @@ import { stateOf } from "../core/state.ts";
 import type { DirectoryPassword } from "../login/directory-password.ts";
 import { mustHaveProvedEmail } from "../login/email-rule.ts";
 import type { Access } from "./access.ts";
+import type { ApiLimit } from "./api-limit.ts";
+import { basicCredentials, canBePassword } from "./credentials.ts";
 import type { Caller } from "./gate.ts";
 import { codeRequired } from "./second-factor.ts";
 import { tokenUse } from "./token-use.ts";
@@ -33,19 +35,24 @@ import { tokenUse } from "./token-use.ts";
 const checksMax = { total: 256, whenFull: "refuse", refusal: loginsBusy } as const;
 const fromPlace = new Limit({ name: "login.checks_by_network", share: 16, ...checksMax });
 const forAccount = new Limit({ name: "login.checks_by_account", share: 8, ...checksMax });
-/** Longer texts are no password of ours, and hashing them costs. */
-const credentialsLengthMax = 512;
 
 export type Authenticate = Readonly<{
   /** @throws Refusal 403 when the access requires more than the request proves */
   caller: (ctx: Context, access: Access) => Promise<Caller>;
   /**
-   * Git and package clients send a name and either the account's password or an access token, which
-   * then counts whatever the name. Null when neither is right.
+   * Git, package and image clients send a token, or a name with either the account's password or an access token, which
+   * then counts whatever the name. Null when what they send is wrong; anonymous when they send nothing.
    *
-   * @throws Refusal 403 `auth.locked`, `auth.otp_required`; 503 `auth.busy`
+   * @param header in the place of `Authorization`
+   * @throws Refusal 403 `auth.locked`, `auth.otp_required`; 429 `api.limit_exceeded`; 503 `auth.busy`
    */
-  basic: (login: string, secret: string, ip: string) => Promise<Caller | null>;
+  client: (ctx: Context, header?: string) => Promise<Caller | null>;
+  /**
+   * Counts a wrong token of any kind as a request of its sender's address.
+   *
+   * @throws Refusal 429 `api.limit_exceeded`
+   */
+  countWrongToken: (ctx: Context) => Promise<void>;
   /**
    * Checks the first factor alone; the caller has to check the second, as signIn does. Returns the
    * account with this alias or e-mail and this password; null when there is none, or it is blocked.
@@ -61,7 +68,7 @@ export type AuthenticateDeps = Pick<
   Deps,
   "db" | "now" | "log" | "settings" | "lockout" | "secondFactor" | "onChange"
 > &
-  Readonly<{ directoryPassword?: DirectoryPassword }>;
+  Readonly<{ directoryPassword?: DirectoryPassword; limit?: ApiLimit }>;
 
 const nowhere: DirectoryPassword = async () => false;
 
@@ -73,12 +80,87 @@ export const anonymous: Caller = {
 };
 
 export function authenticate(deps: AuthenticateDeps): Authenticate {
-  const { now } = deps;
-  const tokens = cachedTokens(deps);
-  const noteUse = tokenUse(deps.db, deps.log, now);
-  const byPassword = passwordCheck(deps);
+  const byToken = tokenCheck(deps);
+  const checkPassword = passwordCheck(deps);
+  const byPassword: ByPassword = async (login, secret, ip) =>
+    canBePassword(login, secret) ? await checkPassword(login, secret, ip) : null;
 
-  async function byToken(token: string): Promise<Caller | null> {
+  async function countWrongToken(ctx: Context): Promise<void> {
+    await deps.limit?.(ctx, anonymous, peerOf(ctx));
+  }
+
+  async function bySecret([login, secret]: readonly [string, string], ctx: Context) {
+    if (isToken(secret)) return await byToken(secret);
+    const user = await byPassword(login, secret, peerOf(ctx));
+    if (user === null) return null;
+    // There is nowhere to type a code: a token proves that one was given.
+    if (await deps.secondFactor.isRequired(user.id)) throw codeRequired(tokenInstead);
+    return byPasswordOf(user);
+  }
+
+  return {
+    async caller(ctx, access) {
+      const header = ctx.get("authorization") || privateToken(ctx);
+      if (access === "basic") {
+        if (!(await deps.settings()).enableBasicAuth) throw basicDisabled();
+        const credentials = basicCredentials(header);
+        if (credentials === undefined || !canBePassword(...credentials)) {
+          if (header !== "") await countWrongToken(ctx);
+          return refuseCredentials();
+        }
+        const user = await checkPassword(...credentials, peerOf(ctx));
+        if (!user) return refuseCredentials();
+        await mustProveBoth(user, ctx, deps);
+        return byPasswordOf(user);
+      }
+      if (access === "client" || access === "agent") return anonymous;
+      if (header === "" && access === "anonymous") return anonymous;
+      const token = tokenIn(header);
+      const caller = token === undefined ? null : await byToken(token);
+      if (caller === null && header !== "") await countWrongToken(ctx);
+      return caller ?? refuseToken();
+    },
+    async client(ctx, header = ctx.get("authorization")) {
+      if (header === "") return anonymous;
+      const basic = basicCredentials(header);
+      const caller = await (basic === undefined
+        ? byToken(tokenIn(header) ?? "")
+        : bySecret(basic, ctx));
+      // A guess at a password is counted where it is checked.
+      const isGuess = basic !== undefined && canBePassword(...basic);
+      if (caller === null && !isGuess) await countWrongToken(ctx);
+      return caller;
+    },
+    countWrongToken,
+    password: byPassword,
+  };
+}
+
+const tokenIn = (header: string): string | undefined =>
+  /^(?:token|bearer) +(\S+) *$/i.exec(header)?.[1];
+
+/** Clients of the protocol of agents send the token of a person so; everywhere else there is one way. */
+function privateToken(ctx: Context): string {
+  const token = ctx.path.startsWith("/api/v4/") ? ctx.get("private-token") : "";
+  return token === "" ? "" : `bearer ${token}`;
+}
+
+const tokenInstead = "Use an access token in the place of the password.";
+
+/** @throws Refusal 403 `auth.otp_required`, `auth.otp_wrong`, `auth.locked` */
+async function mustProveBoth(user: UserRow, ctx: Context, deps: AuthenticateDeps): Promise<void> {
+  if (!(await deps.secondFactor.isRequired(user.id))) return;
+  const code = ctx.get("x-otp");
+  if (code === "") throw codeRequired("Send a code of your device as X-OTP beside the password.");
+  const { requestId } = stateOf(ctx);
+  await deps.secondFactor.prove({ user, code, ip: peerOf(ctx), requestId });
+}
+
+function tokenCheck(deps: AuthenticateDeps): (token: string) => Promise<Caller | null> {
+  const { db, log, now } = deps;
+  const tokens = cachedTokens(deps);
+  const noteUse = tokenUse(db, log, now);
+  return async (token) => {
     if (!isToken(token)) return null;
     const row = await tokens.get(tokenKey(token));
     if (row === undefined || row.banned_at !== null || row.forgotten_at !== null) return null;
@@ -97,55 +179,7 @@ export function authenticate(deps: AuthenticateDeps): Authenticate {
       scopes: new Set(row.scopes),
       ...(row.expires_at !== null && { expiresAt: row.expires_at }),
     };
-  }
-
-  return {
-    async caller(ctx, access) {
-      const header = ctx.get("authorization") || privateToken(ctx);
-      if (access === "basic") {
-        if (!(await deps.settings()).enableBasicAuth) throw basicDisabled();
-        const credentials = basicCredentials(header);
-        const user = credentials && (await byPassword(...credentials, peerOf(ctx)));
-        if (!user) return refuseCredentials();
-        await mustProveBoth(user, ctx, deps);
-        return byPasswordOf(user);
-      }
-      if (access === "client" || access === "agent") return anonymous;
-      if (header === "" && access === "anonymous") return anonymous;
-      const token = /^(?:token|bearer) +(\S+) *$/i.exec(header)?.[1];
-      const caller = token === undefined ? null : await byToken(token);
-      return caller ?? refuseToken();
-    },
-    async basic(login, secret, ip) {
-      if (tooLong(login, secret)) return null;
-      if (isToken(secret)) return await byToken(secret);
-      const user = await byPassword(login, secret, ip);
-      if (user === null) return null;
-      // There is nowhere to type a code: a token proves that one was given.
-      if (await deps.secondFactor.isRequired(user.id)) throw codeRequired(tokenInstead);
-      return byPasswordOf(user);
-    },
-    async password(login, password, ip) {
-      return tooLong(login, password) ? null : await byPassword(login, password, ip);
-    },
   };
-}
-
-/** Clients of the protocol of agents send the token of a person so; everywhere else there is one way. */
-function privateToken(ctx: Context): string {
-  const token = ctx.path.startsWith("/api/v4/") ? ctx.get("private-token") : "";
-  return token === "" ? "" : `bearer ${token}`;
-}
-
-const tokenInstead = "Use an access token in the place of the password.";
-
-/** @throws Refusal 403 `auth.otp_required`, `auth.otp_wrong`, `auth.locked` */
-async function mustProveBoth(user: UserRow, ctx: Context, deps: AuthenticateDeps): Promise<void> {
-  if (!(await deps.secondFactor.isRequired(user.id))) return;
-  const code = ctx.get("x-otp");
-  if (code === "") throw codeRequired("Send a code of your device as X-OTP beside the password.");
-  const { requestId } = stateOf(ctx);
-  await deps.secondFactor.prove({ user, code, ip: peerOf(ctx), requestId });
 }
 
 /** Tokens in use are queried once a second at most, and forgotten at once when they change. */
@@ -217,24 +251,6 @@ function byPasswordOf({ id, alias, is_admin }: UserRow): Caller {
 export function loginsBusy(): Refusal {
   const message = "Too many logins at once.";
   return new Refusal("unavailable", "auth.busy", message, { retryAfterSeconds: 1 });
-}
-
-/**
- * RFC 7617: base64 of `login:password`, in UTF-8; the first colon parts them. Undefined when the
- * header is none of that.
- */
-export function basicCredentials(header: string): readonly [string, string] | undefined {
-  const encoded = /^basic +([A-Za-z0-9+/_-]+={0,2}) *$/i.exec(header)?.[1];
-  if (encoded === undefined) return undefined;
-  const text = Buffer.from(encoded, "base64").toString("utf8");
-  const colon = text.indexOf(":");
-  if (colon < 0 || text.includes("\0")) return undefined;
-  const [login, password] = [text.slice(0, colon), text.slice(colon + 1)];
-  return tooLong(login, password) ? undefined : [login, password];
-}
-
-function tooLong(login: string, secret: string): boolean {
-  return login.length + secret.length > credentialsLengthMax;
 }
 
 function refuseToken(): never {

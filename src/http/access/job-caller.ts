@@ -5,7 +5,8 @@ import { hashToken, isToken, tokenPrefixes } from "../../platform/key/token.ts";
 import { actorOfJobToken } from "../../projections/agent/job-token.ts";
 import { findProjectById, type ProjectRow } from "../../projections/project/project.ts";
 import { projectRole } from "../../projections/team/member-role.ts";
-import { anonymous, basicCredentials, tokenNeeded } from "./authenticate.ts";
+import { type Authenticate, anonymous, tokenNeeded } from "./authenticate.ts";
+import { basicCredentials } from "./credentials.ts";
 import type { Caller } from "./gate.ts";
 
 const isJobToken = (text: string): boolean =>
@@ -30,11 +31,18 @@ function jobTokenOf(ctx: Context): string | undefined {
  * @returns undefined for other credentials
  * @throws Refusal 403 `auth.token_invalid` once the run is over
  */
-export async function jobCaller(db: Knex, ctx: Context): Promise<Caller | undefined> {
+export async function jobCaller(
+  db: Knex,
+  ctx: Context,
+  { countWrongToken }: Pick<Authenticate, "countWrongToken">,
+): Promise<Caller | undefined> {
   const token = jobTokenOf(ctx);
   if (token === undefined) return undefined;
   const caller = await callerOfJob(db, hashToken(token));
-  if (caller === undefined) throw tokenNeeded();
+  if (caller === undefined) {
+    await countWrongToken(ctx);
+    throw tokenNeeded();
+  }
   return caller;
 }
 

@@ -127,6 +127,7 @@ async function known(
   const grant = deps.tokens.verify(bearer);
   const caller = grant && (await callerOf(grant, deps));
   if (grant === undefined || caller === undefined) {
+    await deps.authenticate.countWrongToken(ctx);
     throw challenge(deps.publicUrl, scope, "invalid_token");
   }
   return { caller, grant };

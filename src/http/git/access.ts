@@ -5,10 +5,10 @@ import type { PackService } from "../../platform/git/pack-service.ts";
 import { tokenPrefixes } from "../../platform/key/token.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import type { ProjectRow } from "../../projections/project/project.ts";
-import { type Authenticate, anonymous, basicCredentials } from "../access/authenticate.ts";
+import { type Authenticate, anonymous } from "../access/authenticate.ts";
+import { basicCredentials } from "../access/credentials.ts";
 import { type Caller, type Gate, type ResolvedProject, requireScope } from "../access/gate.ts";
 import { HttpRefusal } from "../core/errors.ts";
-import { peerOf } from "../core/peer.ts";
 
 export type GitAccessDeps = Readonly<{
   authenticate: Authenticate;
@@ -77,7 +77,10 @@ async function jobAccess(
   const [, token = ""] = basicCredentials(ctx.get("authorization")) ?? [];
   if (!token.startsWith(`${tokenPrefixes.job}_`)) return undefined;
   const project = await deps.jobProject(token);
-  if (project === undefined) throw unauthorised();
+  if (project === undefined) {
+    await deps.authenticate.countWrongToken(ctx);
+    throw unauthorised();
+  }
   const isIts =
     normaliseAlias(project.owner_alias) === normaliseAlias(names.ownerAlias) &&
     normaliseAlias(project.alias) === normaliseAlias(names.projectAlias);
@@ -88,18 +91,10 @@ async function jobAccess(
   throw new Refusal("forbidden", "job.token_scope", message);
 }
 
+/** By Basic, or by `http.extraHeader` with a token, as pipelines set it. */
 async function callerOf(ctx: Context, { authenticate }: GitAccessDeps): Promise<Caller> {
-  const header = ctx.get("authorization");
-  if (header === "") return anonymous;
-  if (!/^basic /i.test(header)) {
-    // `http.extraHeader` with a token, as pipelines set it.
-    return authenticate.caller(ctx, "user").catch((error: unknown) => {
-      throw error instanceof Refusal && error.kind === "forbidden" ? unauthorised() : error;
-    });
-  }
-  const credentials = basicCredentials(header);
-  const caller = credentials && (await authenticate.basic(...credentials, peerOf(ctx)));
-  if (caller === undefined || caller === null) throw unauthorised();
+  const caller = await authenticate.client(ctx);
+  if (caller === null) throw unauthorised();
   return caller;
 }
 

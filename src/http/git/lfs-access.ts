@@ -41,7 +41,10 @@ export async function lfsAccess(
     return await gitAccess(ctx, service, names, deps);
   }
   const grant = deps.lfsTokens.verify(token);
-  if (grant === undefined || !(await isGood(grant, deps))) throw wrongToken();
+  if (grant === undefined || !(await isGood(grant, deps))) {
+    await deps.authenticate.countWrongToken(ctx);
+    throw wrongToken();
+  }
   // A token for uploads downloads as well: what is there is checked before it is sent.
   if (operation === "upload" && grant.operation !== "upload") throw wrongToken();
   const caller = callerOf(grant);

@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 
 import { type ClientRow, findClient } from "../../projections/oauth/application.ts";
-import { basicCredentials } from "../access/authenticate.ts";
+import { basicCredentials } from "../access/credentials.ts";
 import type { Deps } from "../core/deps.ts";
 import { OAuthRefusal } from "./error.ts";
 

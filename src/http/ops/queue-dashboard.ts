@@ -2,10 +2,9 @@ import type { Context, Middleware } from "koa";
 
 import type { Queues } from "../../platform/queue/queue.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import { type Authenticate, basicCredentials } from "../access/authenticate.ts";
+import type { Authenticate } from "../access/authenticate.ts";
 import { type Caller, requireScope } from "../access/gate.ts";
 import { HttpRefusal } from "../core/errors.ts";
-import { peerOf } from "../core/peer.ts";
 import { mustComeFromHere } from "../page/csrf.ts";
 
 const path = "/admin/queues";
@@ -61,9 +60,8 @@ async function callerOf(
   if (/^(?:token|bearer) /i.test(header)) return await authenticate.caller(ctx, "admin");
   const visitor = header === "" ? await session(ctx) : undefined;
   if (visitor !== undefined) return visitor;
-  const credentials = basicCredentials(header);
-  const caller = credentials && (await authenticate.basic(...credentials, peerOf(ctx)));
-  if (caller) return caller;
+  const caller = await authenticate.client(ctx);
+  if (caller !== null && caller.userId !== null) return caller;
   throw new HttpRefusal(401, "auth.required", "Log in as an administrator.", {
     "WWW-Authenticate": 'Basic realm="queues", charset="UTF-8"',
   });

@@ -10,12 +10,11 @@ import {
   type RegistryRepositoryRow,
 } from "../../projections/registry/repository.ts";
 import { type CompanyRow, findCompany } from "../../projections/team/company.ts";
-import { type Authenticate, anonymous, basicCredentials } from "../access/authenticate.ts";
+import type { Authenticate } from "../access/authenticate.ts";
 import { type Caller, type Gate, mustBeOfJob, requireScope } from "../access/gate.ts";
 import { jobCaller } from "../access/job-caller.ts";
 import type { Deps } from "../core/deps.ts";
 import { HttpRefusal } from "../core/errors.ts";
-import { peerOf } from "../core/peer.ts";
 import { repositoryNamed } from "./memory.ts";
 import { instanceOwner } from "./owner.ts";
 
@@ -200,23 +199,14 @@ export async function registryCaller(
   ctx: Context,
   { authenticate, db }: Pick<RegistryAccessDeps, "authenticate" | "db">,
 ): Promise<Caller> {
-  const byJob = await jobCaller(db, ctx).catch((error: unknown) => {
+  const byJob = await jobCaller(db, ctx, authenticate).catch((error: unknown) => {
     throw error instanceof Refusal && error.code === "auth.token_invalid" ? unauthorised() : error;
   });
   if (byJob !== undefined) return byJob;
   const header = ctx.get("authorization") || ctx.get("x-nuget-apikey");
-  if (header === "") return anonymous;
-  const credentials = isToken(header)
-    ? (["token", header] as const)
-    : (bearerOf(header) ?? basicCredentials(header));
-  const caller = credentials && (await authenticate.basic(...credentials, peerOf(ctx)));
-  if (caller === undefined || caller === null) throw unauthorised();
+  const caller = await authenticate.client(ctx, isToken(header) ? `Bearer ${header}` : header);
+  if (caller === null) throw unauthorised();
   return caller;
-}
-
-function bearerOf(header: string): readonly [string, string] | undefined {
-  const token = /^(?:token|bearer) +(\S+) *$/i.exec(header)?.[1];
-  return token === undefined || !isToken(token) ? undefined : ["token", token];
 }
 
 function unauthorised(): HttpRefusal {

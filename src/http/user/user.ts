@@ -3,6 +3,7 @@ import { mustNotBeReserved } from "../../commands/core/reserved-alias.ts";
 import { registerUser } from "../../commands/user/register-user.ts";
 import { Alias, UserId } from "../../events/core/ids.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
+import { looksLikeToken } from "../../platform/key/token.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import {
   findUserById,
@@ -72,7 +73,8 @@ const getUser = route({
 export const Password = z
   .string()
   .min(8, "A password has at least 8 characters")
-  .max(128, "A password has at most 128 characters");
+  .max(128, "A password has at most 128 characters")
+  .refine((text) => !looksLikeToken(text), "A password does not begin like a token");
 
 export const Email = z.string().trim().max(80).pipe(z.email("This is not an e-mail address"));
 

@@ -57,6 +57,9 @@ export function isToken(text: string): boolean {
   return checksum(text.slice(0, -checksumLength)) === text.slice(-checksumLength);
 }
 
+/** Whether the text is meant as a token of any kind, right or wrong; no password begins so. */
+export const looksLikeToken = (text: string): boolean => /^lf[a-z]{2}_/.test(text);
+
 /**
  * The stored form: SHA-256, hex. Comparing hashes in an index reveals nothing about the
  * token, and 256 random bits need no slow hash.

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { expect } from "chai";
+import type { Context } from "koa";
 import { handle } from "../../../src/commands/core/handle.ts";
 import { accessToken } from "../../../src/commands/token/access-token.ts";
 import { user } from "../../../src/commands/user/user.ts";
@@ -149,8 +150,10 @@ describe("Basic authentication", () => {
 });
 
 describe("git's credentials", () => {
-  const { basic: prover } = authenticate(app.deps);
-  const prove = (login: string, secret: string) => prover(login, secret, "127.0.0.1");
+  const { client } = authenticate(app.deps);
+  const socket = { remoteAddress: "127.0.0.1" };
+  const prove = (login: string, secret: string) =>
+    client({ req: { socket } } as Context, basicAuth(login, secret));
 
   it("are the account's password, or a token under any name", async () => {
     expect((await prove("anna", anna.password))?.userId).to.equal(anna.id);

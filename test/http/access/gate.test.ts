@@ -2,7 +2,7 @@ import { expect } from "chai";
 
 import type { Scope } from "../../../src/events/token/access-token.ts";
 import { atLeast, neededRole, roles } from "../../../src/http/access/access.ts";
-import { basicCredentials } from "../../../src/http/access/authenticate.ts";
+import { basicCredentials } from "../../../src/http/access/credentials.ts";
 import { hasScope } from "../../../src/http/access/gate.ts";
 
 describe("scopes", () => {

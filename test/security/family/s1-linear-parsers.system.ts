@@ -1,7 +1,7 @@
 import { Readable } from "node:stream";
 import { expect } from "chai";
 import type { Context } from "koa";
-import { basicCredentials } from "../../../src/http/access/authenticate.ts";
+import { basicCredentials } from "../../../src/http/access/credentials.ts";
 import { readForm, readJson } from "../../../src/http/core/body.ts";
 import { byteRange } from "../../../src/http/file/byte-range.ts";
 import { receiveFiles } from "../../../src/http/file/multipart.ts";

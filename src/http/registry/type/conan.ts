@@ -25,7 +25,7 @@ import {
   type ListedFile,
 } from "../../../projections/package/registry.ts";
 import { searchNames } from "../../../projections/package/registry-index.ts";
-import { basicCredentials } from "../../access/authenticate.ts";
+import { basicCredentials } from "../../access/credentials.ts";
 import { emptyAnswer, jsonAnswer, streamAnswer } from "../../core/answer.ts";
 import type { Deps } from "../../core/deps.ts";
 import { fileNotFound, orNotFound, packageNotFound } from "../../package/request.ts";

@@ -22,7 +22,7 @@ import { gemIndex, gemspecFile, infoLine } from "../../../platform/package/rubyg
 import { Refusal } from "../../../platform/refusal.ts";
 import { findListedFile, type ListedFile } from "../../../projections/package/registry.ts";
 import { packagesWithFiles } from "../../../projections/package/registry-index.ts";
-import { basicCredentials } from "../../access/authenticate.ts";
+import { basicCredentials } from "../../access/credentials.ts";
 import type { Answer } from "../../core/answer.ts";
 import type { Deps } from "../../core/deps.ts";
 import { fileNotFound, orNotFound, packageNotFound } from "../../package/request.ts";
