@@ -16,6 +16,7 @@ import { allProjections } from "../projections/all.ts";
 import { checkChain } from "../projections/audit/chain-check.ts";
 import { findLostKeys } from "../projections/audit/lost-keys.ts";
 import { rebuild } from "../projections/core/rebuild.ts";
+import { unreadableFiles } from "../projections/package/unreadable.ts";
 import { projectionStatuses, uninstalledProjections } from "../projections/status.ts";
 import { listSetAside } from "../workers/core/set-aside.ts";
 import { lostDeliveries, putBack } from "../workers/webhook/lost.ts";
@@ -109,6 +110,7 @@ async function* findings(deps: Deps, options: Options): AsyncGenerator<Finding> 
     yield* examineBlobs(deps, options);
     yield* examineLog(deps, options);
     yield* examineLostDeliveries(deps, options);
+    yield* examinePackages(deps);
   }
   yield* examineReactors(deps);
   yield* examineKeys(deps, options);
@@ -121,6 +123,7 @@ function unbuilt({ readModels }: Options): readonly string[] {
     "files that something refers to",
     "changes of the log",
     "pending deliveries of webhooks",
+    "packages that clients cannot parse",
     ...(readModels ? ["rows of the read models"] : []),
   ];
 }
@@ -183,6 +186,15 @@ async function* examineLostDeliveries(
     const hint = repair ? "" : ": workers put it back within a minute";
     const problem = `delivery ${deliveryId} is pending and not in line${hint}`;
     yield { subject: `webhook ${webhookId}`, problem, repaired: repair };
+  }
+}
+
+/** What older releases took, and clients of packages would stop at. */
+async function* examinePackages({ db }: Stores): AsyncGenerator<Finding> {
+  for (const { registry_id, type, name, ...of } of await unreadableFiles(db)) {
+    const problem = `${name} is left out of the indexes of the repository, since clients cannot parse it: ${of.unreadable} Delete the version, or store the file again without the fault`;
+    const subject = `package ${type} ${of.package} ${of.version} in repository ${registry_id}`;
+    yield { subject, problem, repaired: false };
   }
 }
 

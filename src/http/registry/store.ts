@@ -6,6 +6,7 @@ import type { PackageCoordinates, PackageType } from "../../events/package/versi
 import type { HeldBlob } from "../../platform/blob/blobs.ts";
 import { invariant } from "../../platform/invariant.ts";
 import { Limit } from "../../platform/limit.ts";
+import { mustBeReadable } from "../../platform/package/client-rule.ts";
 import {
   badFile,
   coordinatesOf,
@@ -96,6 +97,7 @@ export async function record(
   const { target, type, isImmutable = false, uploadType = "TRANSPORT", mustStill } = recording;
   try {
     mustBeShort(inspected);
+    mustBeReadable(type, inspected);
     await mustStill();
     const coordinates = coordinatesOf(target.id, type, inspected);
     const { fileName, languageVersion, metadata } = inspected;

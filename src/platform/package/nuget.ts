@@ -8,12 +8,12 @@ import {
   type PackageVersionName,
 } from "./coordinates.ts";
 import { dottedKey } from "./dotted-version.ts";
+import { isNugetFramework, isNugetRange, isNugetVersion } from "./grammar/nuget.ts";
 import { readZipEntry } from "./zip.ts";
 
 /** learn.microsoft.com/nuget/reference/nuspec: 100 characters at most. */
 const idForm = /^\w+(?:[.-]\w+)*$/;
 const idLengthMax = 100;
-const versionForm = /^\d+(?:\.\d+){0,3}(?:-[0-9a-z.-]+)?(?:\+[0-9a-z.-]+)?$/i;
 const symbolsType = "SymbolsPackage";
 const manifestFile = { path: /^[^/]+\.nuspec$/i, name: ".nuspec" };
 /** A manifest has some dozens; each dependency adds one. */
@@ -34,8 +34,8 @@ export function nugetName(name: string): PackageName {
  * @throws Refusal 422
  */
 export function nugetVersion(version: string): PackageVersionName {
-  const key = versionForm.test(version) ? dottedKey(version.replace(/\+.*$/, "")) : undefined;
-  if (key === undefined) throw badVersion("This is not a version as NuGet writes them.");
+  const key = isNugetVersion(version) ? dottedKey(version.replace(/\+.*$/, "")) : undefined;
+  if (key === undefined) throw badVersion(`'${version}' is not a valid version string.`);
   return { version, key };
 }
 
@@ -73,6 +73,8 @@ async function nuspecIn(file: string): Promise<Nuspec> {
   if (!id || !versionText) throw badFile("Its .nuspec names no id or no version.");
   const types = Array.from(metadata.getElementsByTagNameNS("*", "packageType"));
   const packageTypes = types.flatMap((each) => each.getAttribute("name") ?? []);
+  const client = metadata.getAttribute("minClientVersion") || "1.0";
+  if (!isNugetVersion(client)) throw badFile(`'${client}' is not a valid version string.`);
   const packageName = nugetName(id);
   return { nuspec, metadata, packageTypes, packageName, version: nugetVersion(versionText) };
 }
@@ -153,6 +155,20 @@ function dependencyGroupsOf(metadata: XmlElement): readonly NuspecDependencies[]
     return targetFramework === "" ? { dependencies } : { targetFramework, dependencies };
   });
   return loose.length === 0 ? groups : [{ dependencies: loose }, ...groups];
+}
+
+/** That clients can read the lists of dependencies. @throws Refusal 422 */
+export function checkNugetDependencies(groups: readonly NuspecDependencies[]): void {
+  for (const { targetFramework = "any", dependencies } of groups) {
+    if (!isNugetFramework(targetFramework)) {
+      throw badFile(`'${targetFramework}' is not a valid target framework.`);
+    }
+    for (const { id, range } of dependencies) {
+      nugetName(id);
+      if (isNugetRange(range, compareNuget)) continue;
+      throw badFile(`'${range}' is not a valid version range of the dependency '${id}'.`);
+    }
+  }
 }
 
 /** Whether clients that know no SemVer 2 must not see it: dots in the pre-release, build metadata. */

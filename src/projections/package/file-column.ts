@@ -1,4 +1,5 @@
 import type { PackageType } from "../../events/package/version.ts";
+import { whyUnreadable } from "../../platform/package/client-rule.ts";
 import { pypiShown } from "./pypi-shown.ts";
 import { symbolOf } from "./symbol.ts";
 
@@ -10,16 +11,23 @@ export type FileColumns = Readonly<{
   shown: string | null;
   /** The key by which debuggers request a file of symbols; null: it is another. */
   symbol: string | null;
+  /** Why the client of the ecosystem cannot parse it, which keeps it out of indexes; null: it can. */
+  unreadable: string | null;
 }>;
+
+/** What the file is of. */
+export type FileOwner = Readonly<{ type: PackageType; name: string; version: string }>;
 
 export async function columnsOf(
   { name, metadata }: Stored,
-  typeOf: () => Promise<PackageType | undefined>,
+  ownerOf: () => Promise<FileOwner | undefined>,
 ): Promise<FileColumns> {
-  if (metadata === undefined) return { shown: null, symbol: null };
-  const type = await typeOf();
+  if (metadata === undefined) return { shown: null, symbol: null, unreadable: null };
+  const owner = await ownerOf();
+  const type = owner?.type;
   return {
     shown: type === "pypi" ? JSON.stringify(pypiShown(metadata)) : null,
     symbol: type === "nuget" && name.endsWith(".pdb") ? symbolOf(metadata) : null,
+    unreadable: (owner && whyUnreadable(owner.type, { ...owner, metadata })) ?? null,
   };
 }

@@ -15,8 +15,11 @@ export type ListedFile = PackageFileRow &
     deprecation: string;
   }>;
 
+/** Those that clients can parse, of versions that are not deleted. */
+export const listedFiles = (db: Knex) => liveFiles(db).whereNull("file.unreadable");
+
 /** Of versions that are not deleted. */
-export function listedFiles(db: Knex) {
+function liveFiles(db: Knex) {
   return db("package_file as file")
     .join("package_version as version", "version.id", "file.package_version_id")
     .whereNull("version.deleted_at")
@@ -87,7 +90,7 @@ export async function newestFileOf(db: Knex, packageId: string): Promise<ListedF
 
 /** Unless its version is deleted. */
 export async function findListedFile(db: Knex, fileId: string): Promise<ListedFile | undefined> {
-  const [row] = await listedFiles(db).where("file.id", fileId);
+  const [row] = await liveFiles(db).where("file.id", fileId);
   return row;
 }
 
@@ -103,7 +106,7 @@ export async function findSentFile(
   ids: readonly string[],
 ): Promise<SentFile | undefined> {
   const columns = ["id", "name", "bytes", "md5", "sha1", "sha256"].map((name) => `file.${name}`);
-  const rows = await listedFiles(db)
+  const rows = await liveFiles(db)
     .clearSelect()
     .select<SentFile[]>("version.id as version_id", ...columns)
     .whereRaw("file.id = any(?::uuid[])", [[...ids]]);

@@ -14,7 +14,7 @@ import { companyEvents } from "../../events/team/company.ts";
 import { defineProjection, type Tx } from "../core/projection.ts";
 import { purgeEvents } from "../core/purge.ts";
 import type { Slice } from "../user/user.ts";
-import { columnsOf, type FileColumns } from "./file-column.ts";
+import { columnsOf, type FileColumns, type FileOwner } from "./file-column.ts";
 import { createTotal, liveCount, moveTotal, removeFiles } from "./total.ts";
 
 export type PackageRow = Readonly<{
@@ -70,7 +70,7 @@ const { RegistryRepositoryCreated, RegistryRepositoryDeleted } = registryReposit
 
 export const packageVersionProjection = defineProjection({
   name: "package_version",
-  version: 8,
+  version: 9,
   tables: [
     "package",
     "package_version",
@@ -140,12 +140,14 @@ export const packageVersionProjection = defineProjection({
       table.text("metadata");
       table.text("shown");
       table.text("symbol");
+      table.text("unreadable");
       table.text("upload_type").notNullable();
       table.timestamp("created_at").notNullable();
       table.index(["package_version_id", "name"]);
       table.index(["package_id", "name", "id"]);
     });
-    await tx.raw("create index on package_file (symbol) where symbol is not null");
+    for (const column of ["symbol", "unreadable"])
+      await tx.raw(`create index on package_file (${column}) where ${column} is not null`);
   },
   events: {
     ...packageVersionEvents,
@@ -244,7 +246,7 @@ async function putFile(
   const { fileId, name, bytes, md5, sha1, sha256, sha512, uploadType: upload_type } = file;
   const of = { package_version_id: id, package_id: file.packageId };
   const { metadata = null } = file;
-  const columns = await columnsOf(file, () => typeOf(tx, file.packageId));
+  const columns = await columnsOf(file, () => ownerOf(tx, id));
   const content = { bytes, md5, sha1, sha256, sha512, metadata, ...columns, upload_type };
   const row = { id: fileId, ...of, name, ...content, created_at: new Date(at) };
   const former = await removeFiles(tx, { id: fileId });
@@ -255,9 +257,12 @@ async function putFile(
   await tx<StoredVersion>("package_version").where("id", id).update(change);
 }
 
-async function typeOf(tx: Tx, id: PackageId): Promise<PackageType | undefined> {
-  const row = await tx<PackageRow>("package").where("id", id).first("type");
-  return row?.type;
+async function ownerOf(tx: Tx, versionId: string): Promise<FileOwner | undefined> {
+  const [row] = await tx("package_version as version")
+    .join("package", "package.id", "version.package_id")
+    .where("version.id", versionId)
+    .select<FileOwner[]>("package.type", "package.name", "version.version");
+  return row;
 }
 
 async function changeVersion(
