@@ -6,7 +6,7 @@ import type { PackageCoordinates, PackageType } from "../../events/package/versi
 import type { HeldBlob } from "../../platform/blob/blobs.ts";
 import { invariant } from "../../platform/invariant.ts";
 import { Limit } from "../../platform/limit.ts";
-import { mustBeReadable } from "../../platform/package/client-rule.ts";
+import { mustBeReadable } from "../../platform/package/grammar/client-rule.ts";
 import {
   badFile,
   coordinatesOf,

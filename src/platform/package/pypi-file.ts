@@ -1,11 +1,20 @@
 import { badFile, mismatch, type PackageFileName } from "./coordinates.ts";
-import { pypiName, pypiVersion } from "./pypi.ts";
+import { checkPythonMetadata } from "./grammar/pypi.ts";
+import { metadataHead, pypiName, pypiVersion } from "./pypi.ts";
 import { readTarEntry } from "./tarball.ts";
 import { readZipEntry } from "./zip.ts";
 
 const wheelForm = /^(?<name>[^-]+)-(?<version>[^-]+)(?:-\d[^-]*)?-[^-]+-[^-]+-[^-]+\.whl$/;
 const sourceForm = /^(?<name>.+)-(?<version>[^-]+)\.tar\.gz$/;
-const wheelMetadata = { path: /^[^/]+\.dist-info\/METADATA$/, name: "METADATA" };
+/** No installer takes a wheel without these: packaging.python.org, binary distribution format. */
+const wheelMetadata = {
+  path: /^[^/]+\.dist-info\/METADATA$/,
+  name: "METADATA",
+  beside: [
+    { path: /^[^/]+\.dist-info\/WHEEL$/, name: "WHEEL" },
+    { path: /^[^/]+\.dist-info\/RECORD$/, name: "RECORD" },
+  ],
+};
 /** PEP 706: source archives may hold links that stay inside. */
 const sourceMetadata = { path: /^[^/]+\/PKG-INFO$/, name: "PKG-INFO", takesLinks: true };
 /** Longer ones are not shown beside the file: it has them itself. */
@@ -29,7 +38,8 @@ export async function readPypiFile(file: string, fileName: string): Promise<Pypi
   const text = isWheel
     ? await readZipEntry(file, wheelMetadata)
     : await readTarEntry(file, sourceMetadata);
-  const head = text.split(/\r?\n\r?\n/, 1)[0] ?? "";
+  const head = metadataHead(text);
+  checkPythonMetadata(head);
   const field = (key: string) =>
     new RegExp(`^${key}: *([^\\r\\n]*)`, "im").exec(head)?.[1]?.trim() ?? "";
   const packageName = pypiName(field("Name"));

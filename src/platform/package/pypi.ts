@@ -53,7 +53,7 @@ export async function checkPypiFile(
     mustMatch({ name: distribution, version: found }, name, version);
     const metadata = await readZipEntry(file, metadataFile);
     const field = (key: string) =>
-      new RegExp(`^${key}: *([^\\r\\n]*)`, "im").exec(headOf(metadata))?.[1]?.trim();
+      new RegExp(`^${key}: *([^\\r\\n]*)`, "im").exec(metadataHead(metadata))?.[1]?.trim();
     const [metadataName, metadataVersion] = [field("Name"), field("Version")];
     if (metadataName === undefined || metadataVersion === undefined) {
       throw badFile("The wheel's METADATA names no project or no version.");
@@ -69,7 +69,7 @@ export async function checkPypiFile(
 }
 
 /** What comes before the first empty line are fields, what follows is a text. */
-const headOf = (metadata: string): string => metadata.split(/\r?\n\r?\n/, 1)[0] ?? "";
+export const metadataHead = (metadata: string): string => metadata.split(/\r?\n\r?\n/, 1)[0] ?? "";
 
 function mustMatch(
   declared: Readonly<{ name: string; version: string }>,

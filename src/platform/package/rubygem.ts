@@ -91,6 +91,12 @@ const Requirement = z
   .refine((all) =>
     all.every(([by, version]) => /^(?:=|!=|>|<|>=|<=|~>)$/.test(by) && numberForm.test(version)),
   );
+/** The same as it is kept. */
+const StoredRequirement = z.array(z.tuple([z.string(), z.string().regex(numberForm)]));
+const StoredDependency = z.object({
+  name: z.string().regex(nameForm),
+  requirement: StoredRequirement,
+});
 const Dependency = z.object({
   name: z.string().regex(nameForm),
   requirement: Requirement,
@@ -113,6 +119,8 @@ const Specification = z.object({
   required_ruby_version: Requirement.optional(),
   required_rubygems_version: Requirement.optional(),
   rubygems_version: short,
+  /** Without it, `gem install` refuses the gem. */
+  specification_version: z.string().regex(/^\d{1,9}$/),
   metadata: z.record(z.string(), short).catch({}),
 });
 
@@ -142,6 +150,21 @@ export async function readGem(
   const metadata = { ...rest, number: versionField.version };
   return { packageName, version, fileName, languageVersion, metadata };
 }
+
+/** That clients can read what was stored of a gem. @throws Refusal 422 */
+export function checkGem(metadata: unknown): void {
+  const { number, platform } = Stored.parse(metadata);
+  gemVersion(number, platform);
+}
+
+/** Only what lines of indexes have in them. */
+const Stored = z.object({
+  number: z.string(),
+  platform: z.string().catch("ruby"),
+  dependencies: z.array(StoredDependency).optional(),
+  required_ruby_version: StoredRequirement.optional(),
+  required_rubygems_version: StoredRequirement.optional(),
+});
 
 type Digests = Map<string, Readonly<Record<string, string>>>;
 

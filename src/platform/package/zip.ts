@@ -12,6 +12,8 @@ type Wanted = Readonly<{
   path: RegExp;
   /** The file in words. */
   name: string;
+  /** Files that have to be there too, once each; their contents are not looked at. */
+  beside?: readonly Readonly<{ path: RegExp; name: string }>[];
 }>;
 
 /** The list of files is walked through; a package has thousands of them at most. */
@@ -41,7 +43,11 @@ export async function readZipBytes(
   }
 }
 
-async function readEntry(file: string, { path, name }: Wanted, bytesMax: number): Promise<Buffer> {
+async function readEntry(
+  file: string,
+  { path, name, beside = [] }: Wanted,
+  bytesMax: number,
+): Promise<Buffer> {
   // Loaded at the first upload of an archive.
   const { default: yauzl } = await import("yauzl");
   const archive = await yauzl.openPromise(file, { autoClose: false, lazyEntries: true });
@@ -52,11 +58,19 @@ async function readEntry(file: string, { path, name }: Wanted, bytesMax: number)
     const pathOf = entryPaths(entriesMax);
     const isShadow = shadowOf(path);
     const fitting: Entry[] = [];
+    const others = new Map(beside.map((other) => [other, 0]));
     for await (const entry of archive.eachEntry()) {
       await mustBePlain(archive, entry);
       const { fileName } = entry;
+      for (const [other, count] of others) {
+        if (other.path.test(fileName)) others.set(other, count + 1);
+      }
       if (path.test(fileName)) fitting.push(entry);
       else if (isShadow(pathOf(fileName))) throw moreThanOne(name);
+    }
+    for (const [other, count] of others) {
+      if (count === 0) throw badFile(`It holds no ${other.name}.`);
+      if (count > 1) throw moreThanOne(other.name);
     }
     const entry = onlyOne(fitting, name);
     if (entry.uncompressedSize > bytesMax) {

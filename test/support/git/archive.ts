@@ -132,6 +132,8 @@ export const wheel = (name: string, version: string, more = ""): Buffer =>
       `${name}-${version}.dist-info/METADATA`,
       `Metadata-Version: 2.1\nName: ${name}\nVersion: ${version}\n${more}\nA text.\nName: other\n`,
     ],
+    [`${name}-${version}.dist-info/WHEEL`, "Wheel-Version: 1.0\nTag: py3-none-any\n"],
+    [`${name}-${version}.dist-info/RECORD`, ""],
   ]);
 
 /** A frame of zstd that holds the bytes as they are (RFC 8878, 3.1.1: raw blocks). */

@@ -12,6 +12,9 @@ type Stored = Readonly<{
   repositoryId: string;
   type: PackageType;
   name: string;
+  /** As the type makes it of the name; the name in lower case when it is not given. */
+  key?: string;
+  groupId?: string;
   version: string;
   fileName: string;
   metadata: unknown;
@@ -21,9 +24,10 @@ type Stored = Readonly<{
 export async function storedEarlier(
   { deps }: TestApp,
   { id: by }: Pick<TestUser, "id">,
-  { repositoryId, type, name, version, fileName, metadata }: Stored,
+  { repositoryId, type, version, fileName, metadata, ...of }: Stored,
 ): Promise<void> {
-  const packageName = { name, groupId: "", artifactId: name, key: name.toLowerCase() };
+  const { name, groupId = "", key = name.toLowerCase() } = of;
+  const packageName = { name, groupId, artifactId: name, key };
   const named = { packageName, version: { version, key: version } };
   const coordinates = coordinatesOf(repositoryId, type, named);
   const { packageVersionId: id } = coordinates;

@@ -113,7 +113,7 @@ function nuget(filler: ArchiveFile): PackageUpload {
 
 function gem(filler: ArchiveFile): Buffer {
   const specification =
-    "--- !ruby/object:Gem::Specification\nname: tool\nversion: !ruby/object:Gem::Version\n  version: 1.0.0\nplatform: ruby\nauthors:\n- Anna\ndate: 2026-01-02 00:00:00.000000000 Z\ndependencies: []\nsummary: A tool\n";
+    "--- !ruby/object:Gem::Specification\nname: tool\nversion: !ruby/object:Gem::Version\n  version: 1.0.0\nplatform: ruby\nauthors:\n- Anna\ndate: 2026-01-02 00:00:00.000000000 Z\ndependencies: []\nspecification_version: 4\nsummary: A tool\n";
   const metadata = gzipSync(specification);
   const data = tgz([filler]);
   const sums = `---\nSHA256:\n  metadata.gz: ${sha256(metadata)}\n  data.tar.gz: ${sha256(data)}\n`;

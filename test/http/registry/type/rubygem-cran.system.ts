@@ -60,6 +60,7 @@ platform: ${platform}
 authors:
 - Anna
 date: 2026-01-02 00:00:00.000000000 Z
+specification_version: 4
 dependencies:
 - !ruby/object:Gem::Dependency
   name: rack

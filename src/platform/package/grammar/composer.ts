@@ -1,0 +1,146 @@
+import { isRecord } from "../../is-record.ts";
+import { badFile, badVersion } from "../coordinates.ts";
+import { isTextList, mustBe } from "./member.ts";
+
+/**
+ * Versions and constraints as composer/semver reads them (VersionParser::normalize, parseConstraints, MIT). What
+ * ArrayLoader cannot load makes Composer fail for all versions of a package.
+ */
+
+const lengthMax = 512;
+const numbers = /^v?\d{1,20}(?:\.\d{1,20}){0,3}/i;
+const date = /^v?\d{4}(?:[.:-]?\d{2}){1,6}(?:[.:-]?\d{1,3})?/i;
+const suffix =
+  /^[._-]?(?:(?:stable|beta|b|rc|alpha|a|patch|pl|p)(?:\d*(?:[.-]\d+)*))?(?:[.-]?dev)?$/i;
+const stability = /@(?:stable|rc|beta|alpha|dev)$/i;
+const branch = /^v?\d{1,20}(?:\.(?:\d{1,20}|[xX*])){0,3}$/i;
+
+function withoutBuild(version: string): string {
+  const plus = version.indexOf("+");
+  return plus > 0 && plus < version.length - 1 ? version.slice(0, plus) : version;
+}
+
+const hasShortMajor = (version: string): boolean => !/^v?\d{6}/i.test(version);
+
+/** With numbers first, and what may follow them. */
+function isNumbered(text: string): boolean {
+  const version = withoutBuild(text);
+  const [found] = numbers.exec(version) ?? [];
+  if (found === undefined || !hasShortMajor(found)) return false;
+  const rest = version.slice(found.length);
+  return suffix.test(rest) || /^\.[xX*][.-]?dev$/i.test(rest);
+}
+
+export function isComposerVersion(version: string): boolean {
+  if (version.length > lengthMax) return false;
+  const text = version.trim().replace(stability, "");
+  if (/^(?:master|trunk|default)$/.test(text) || /^dev-/i.test(text)) return true;
+  if (/[\s,]/.test(text)) return false;
+  const plain = withoutBuild(text);
+  const [found] = numbers.exec(plain) ?? [];
+  if (found !== undefined && hasShortMajor(found) && suffix.test(plain.slice(found.length))) {
+    return true;
+  }
+  const [dated] = date.exec(plain) ?? [];
+  if (dated !== undefined && suffix.test(plain.slice(dated.length))) return true;
+  return /dev$/i.test(plain) && branch.test(plain.slice(0, -3).replace(/[.-]$/, ""));
+}
+
+export function isComposerConstraint(constraint: string): boolean {
+  if (constraint.length > lengthMax) return false;
+  return constraint
+    .trim()
+    .split(/\|\|?/)
+    .every((part) => areAll(part.trim()));
+}
+
+/** Constraints that all have to hold, parted by commas or spaces. */
+function areAll(part: string): boolean {
+  const text = part
+    .split(/\s+/)
+    .join(" ")
+    .replaceAll(/ ?, ?/g, ",")
+    .replaceAll(/([=<>!~^]) /g, "$1");
+  const words = text.split(/[, ]/);
+  for (let at = 0; at < words.length; at += 1) {
+    const [word = "", by, other = ""] = words.slice(at, at + 3);
+    if (by === "-" || by === "as") {
+      const fits = by === "-" ? isNumbered(word) && isNumbered(other) : isOne(word) && other !== "";
+      if (!fits) return false;
+      at += 2;
+    } else if (!isOne(word)) return false;
+  }
+  return true;
+}
+
+function isOne(word: string): boolean {
+  const flagless = word.replace(stability, "") || (word === "" ? "" : "*");
+  const hash = flagless.indexOf("#");
+  const hasReference = hash > 0 && /^dev-|\.x-dev#/i.test(flagless.slice(0, hash + 1));
+  const text = hasReference ? flagless.slice(0, hash) : flagless;
+  if (/^v?[xX*](?:\.[xX*])*$/i.test(text)) return true;
+  if (/^v?\d+(?:\.\d+){0,2}(?:\.[xX*])+$/.test(text)) return true;
+  if (/^[~^]/.test(text)) return isNumbered(text.slice(1));
+  const [operator = ""] = /^(?:<>|!=|>=?|<=?|==?)?/.exec(text) ?? [];
+  const version = text.slice(operator.length);
+  return isComposerVersion(version) && version !== ""
+    ? true
+    : /^[0-9a-zA-Z./-]+-dev$/.test(version);
+}
+
+const links = ["require", "require-dev", "conflict", "provide", "replace"] as const;
+
+/** @throws Refusal 422 in the words of Composer */
+export function checkComposer(version: string, metadata: Readonly<Record<string, unknown>>): void {
+  if (!isComposerVersion(version)) throw badVersion(`Invalid version string "${version}"`);
+  for (const link of links) {
+    const all = metadata[link] ?? {};
+    mustBe(isRecord(all) || isEmpty(all), `composer.json: ${link}`, "an object");
+    for (const [target, constraint] of Object.entries(all)) {
+      const isRight =
+        typeof constraint === "string" &&
+        (constraint === "self.version" || isComposerConstraint(constraint));
+      if (isRight) continue;
+      throw badFile(`${link}.${target}: Could not parse version constraint ${String(constraint)}`);
+    }
+  }
+  checkMembers(metadata);
+}
+
+/** An array of PHP without members is written as a list. */
+const isEmpty = (value: unknown): boolean => Array.isArray(value) && value.length === 0;
+const isText = (value: unknown): boolean => typeof value === "string";
+const isArray = (value: unknown): boolean => typeof value === "object" && value !== null;
+const valuesOf = (value: unknown): readonly unknown[] =>
+  isArray(value) ? Object.values(value as object) : [];
+
+/** What has another type is ignored by Composer where nothing is said of it here. */
+const members: Readonly<Record<string, readonly [is: (value: unknown) => boolean, what: string]>> =
+  {
+    type: [isText, "a text"],
+    "target-dir": [isText, "a text"],
+    bin: [(value) => isText(value) || isTextList(value), "a text or a list of texts"],
+    keywords: [(value) => !valuesOf(value).some(isArray), "a list of texts"],
+    suggest: [(value) => valuesOf(value).every(isText), "an object of texts"],
+    autoload: [isArray, "an object"],
+    "autoload-dev": [isArray, "an object"],
+    "include-path": [isArray, "a list"],
+    support: [isArray, "an object"],
+  };
+
+/** Of other types, PHP ends with an error of types where Composer loads the package. */
+function checkMembers(metadata: Readonly<Record<string, unknown>>): void {
+  for (const [name, [is, what]] of Object.entries(members)) {
+    const value = metadata[name] ?? undefined;
+    if (value !== undefined) mustBe(is(value), `composer.json: ${name}`, what);
+  }
+  const { extra } = metadata;
+  const aliases = isRecord(extra) ? extra["branch-alias"] : undefined;
+  if (aliases !== undefined) {
+    mustBe(
+      isArray(aliases) && valuesOf(aliases).every(isText),
+      "composer.json: extra.branch-alias",
+      "an object of texts",
+    );
+  }
+}
