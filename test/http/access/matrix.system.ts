@@ -1,0 +1,3 @@
+import { accessMatrix } from "../../support/access/matrix.ts";
+
+await accessMatrix("whole");

@@ -1,0 +1,3 @@
+import { foreignIds } from "../support/access/foreign-ids.ts";
+
+await foreignIds("whole");
