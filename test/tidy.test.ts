@@ -181,100 +181,176 @@ const linesMax = 400;
 const folderFilesMax = 40;
 const functionLinesMax = 70;
 
+/** Not bundled, so loaded by Node.js, which finds the names of packages in CommonJS. */
+const unbundled: ReadonlySet<string> = new Set(["ioredis"]);
+
+/** A file that declares a decider is given time, ids and facts; `handle` and the processes do the I/O. */
+const declaresDecider = /^(?:export )?const \w+: (?:Decider|Slice)</m;
+
+/** Holds a program that runs by a command of its own, and its parts. */
+const standalone = path.join("test", "chaos") + path.sep;
+
 const sources = await filesIn("src", ".ts");
 const tests = await filesIn("test", ".ts");
 const benchmarks = await filesIn("bench", ".ts");
 const documents = ["README.md", "CHANGELOG.md", ...(await filesIn("docs", ".md"))];
+const texts = new Map<string, string>();
+for (const file of [...sources, ...tests, ...benchmarks, ...documents]) {
+  texts.set(file, await readFile(file, "utf8"));
+}
 /** They name what they refuse. */
 const refusing = [
   "tidy.test.ts",
   "support/tidy/plain-words.ts",
   "support/tidy/plain-words.test.ts",
 ].map((file) => path.join("test", file));
+const wordy = [...sources, ...tests].filter((file) => !refusing.includes(file));
+
+/** What breaks a rule in a text: where it is known, with the line. */
+type Rule = (text: string, file: string) => Iterable<string>;
+
+/** A rule holds for all files; a failure lists every file and line that breaks it. */
+function rule(title: string, files: readonly string[], broken: Rule): void {
+  it(title, () => {
+    const all = files.flatMap((file) =>
+      Array.from(broken(texts.get(file) ?? "", file), (what) => `${file}: ${what}`),
+    );
+    expect(all, all.join("\n")).to.deep.equal([]);
+  });
+}
+
+/** Refuses what the pattern finds. */
+const without =
+  (pattern: RegExp, reason: string): Rule =>
+  (text) =>
+    Array.from(text.matchAll(pattern), ({ 0: found, index }) => {
+      return `line ${lineAt(text, index)}: "${found.trim()}": ${reason}`;
+    });
+
+const lineAt = (text: string, index: number): number => text.slice(0, index).split("\n").length;
 
 describe("tidy", () => {
-  for (const file of [...sources, ...tests]) {
-    it(`${file} keeps the rules of every file`, async () => {
-      const text = await readFile(file, "utf8");
-      const words = refusing.includes(file)
-        ? []
-        : [...wordsBroken(file, text), ...dialectInSource(text), ...dialectInNames(text)];
-      const broken = [...sizesBroken(text), ...words];
-      expect(broken).to.deep.equal([]);
-    });
-  }
+  const typescript = [...sources, ...tests];
 
-  for (const file of benchmarks) {
-    it(`${file} keeps to plain words in its names`, async () => {
-      expect(dialectInNames(await readFile(file, "utf8"))).to.deep.equal([]);
-    });
-  }
+  rule(`has at most ${linesMax} lines in a file`, typescript, (text) => {
+    const count = text.split("\n").length - 1;
+    return count > linesMax ? [`${count} lines`] : [];
+  });
+  rule(`has at most ${functionLinesMax} lines in a function`, typescript, longFunctions);
+  rule("keeps to plain words in comments and names of tests", wordy, dialectInSource);
+  rule("keeps to plain words in names", [...wordy, ...benchmarks], (text) =>
+    dialectInNames(text).map((broken) => {
+      const [, name = ""] = /^"(\w+)"/.exec(broken) ?? [];
+      return `line ${lineAt(text, text.indexOf(name))}: ${broken}`;
+    }),
+  );
+  rule("keeps to plain words in documents", documents, dialectInDocument);
+  rule(
+    "leaves unfinished work to issues",
+    wordy,
+    without(/\b(?:TODO|FIXME|XXX|HACK)\b/g, "unfinished work belongs in an issue"),
+  );
+  rule(
+    "waits for no events of queues",
+    wordy,
+    without(
+      /\b(?:QueueEvents|waitUntilFinished)\b/g,
+      "queue events are lost on PostgreSQL: a job is known by the event it appends",
+    ),
+  );
+  rule(
+    "has no test that runs alone or not at all",
+    wordy,
+    without(
+      /\b(?:it|describe)\.(?:only|skip)\(|\bx(?:it|describe)\(/g,
+      "every test runs with the others",
+    ),
+  );
+  rule(
+    "skips tests by needsProgram only, which says why",
+    wordy.filter((file) => file !== skipper),
+    without(/\bthis\.skip\(|\.pending = /g, `only needsProgram of ${skipper} may skip tests`),
+  );
+  rule("keeps helpers of tests in test/support", tests, misplaced);
 
-  for (const file of documents) {
-    it(`${file} keeps to plain words`, async () => {
-      expect(dialectInDocument(await readFile(file, "utf8"))).to.deep.equal([]);
-    });
-  }
-
-  it("keeps at most 40 files in a folder", () => {
+  it(`keeps at most ${folderFilesMax} files in a folder`, () => {
     const files = new Map<string, number>();
-    for (const file of [...sources, ...tests]) {
+    for (const file of typescript) {
       const folder = path.dirname(file);
       files.set(folder, (files.get(folder) ?? 0) + 1);
     }
     const crowded = [...files].filter(([, count]) => count > folderFilesMax);
     expect(crowded).to.deep.equal([]);
   });
+});
 
-  it("has no files of src that import one another", async () => {
-    const texts = new Map<string, string>();
-    for (const file of sources) texts.set(file, await readFile(file, "utf8"));
-    expect(importCircles(texts)).to.deep.equal([]);
+describe("tidy sources", () => {
+  rule("name the ending of a file that they import", sources, (text) =>
+    importsIn(text)
+      .filter(({ specifier }) => specifier.startsWith(".") && !/\.(?:ts|json)$/.test(specifier))
+      .map(({ specifier, line }) => `line ${line}: no extension: ${specifier}`),
+  );
+  rule("import packages where their owners are", sources, foreignPackages);
+  rule("import downwards only", sources, (text, file) => {
+    const inside = path.relative("src", file);
+    return importsIn(text).flatMap(({ specifier, line }) => {
+      const target = path.normalize(path.join(path.dirname(inside), specifier));
+      if (!specifier.startsWith(".") || isImportAllowed(inside, target)) return [];
+      return [`line ${line}: may not import ${target}`];
+    });
+  });
+  rule(
+    "decide in command slices without time, ids and I/O of their own",
+    sources.filter(
+      (file) => layerOf(file) === "commands" && declaresDecider.test(texts.get(file) ?? ""),
+    ),
+    without(
+      /\b(?:Date\.now|new Date\(\)|Math\.random|randomUUID|async|await)\b/g,
+      "a command slice is pure: time, ids and I/O come in with the command",
+    ),
+  );
+  rule(
+    "read the environment in config.ts only",
+    sources.filter((file) => file !== path.join("src", "config.ts")),
+    without(/process\.env/g, "only config.ts reads the environment"),
+  );
+
+  it("do not import one another in a circle", () => {
+    expect(
+      importCircles(new Map(sources.map((file) => [file, texts.get(file) ?? ""]))),
+    ).to.deep.equal([]);
   });
 
-  it("lets requests wait for read models in execute, except where a reason is listed", async () => {
-    const waiting: string[] = [];
-    for (const file of sources) {
-      const inside = path.relative(path.join("src", "http"), file);
-      if (inside.startsWith("..") || inside.startsWith("core")) continue;
-      if (/\b(visible|untilShown)\(/.test(await readFile(file, "utf8"))) waiting.push(inside);
-    }
+  it("wait for read models in execute, except where a reason is listed", () => {
+    const waiting = sources
+      .map((file) => path.relative(path.join("src", "http"), file))
+      .filter((inside) => !inside.startsWith("..") && !inside.startsWith("core"))
+      .filter((inside) =>
+        /\b(visible|untilShown)\(/.test(texts.get(path.join("src", "http", inside)) ?? ""),
+      );
     expect(waiting).to.deep.equal(Object.keys(waitsByHand));
   });
 
-  it("bounds what is held at once by Limit, except where a reason is listed", async () => {
-    const found: string[] = [];
-    for (const file of sources) {
-      if (limitersIn(await readFile(file, "utf8")).length > 0)
-        found.push(path.relative("src", file));
-    }
-    const listed = Object.keys(limitersElsewhere);
-    expect(found).to.deep.equal(listed.filter((file) => sources.includes(path.join("src", file))));
+  it("bound what is held at once by Limit, except where a reason is listed", () => {
+    const found = sources
+      .filter((file) => limitersIn(texts.get(file) ?? "").length > 0)
+      .map((file) => path.relative("src", file));
+    expect(found).to.deep.equal(Object.keys(limitersElsewhere));
   });
 
-  for (const file of sources) {
-    it(`${file} keeps the rules of its folder`, async () => {
-      const text = await readFile(file, "utf8");
-      expect([...importsBroken(file, text), ...purityBroken(file, text)]).to.deep.equal([]);
-    });
-  }
-});
-
-/** Not bundled, so loaded by Node.js, which finds the names of packages in CommonJS. */
-const unbundled: ReadonlySet<string> = new Set(["ioredis"]);
-
-describe("packages that are loaded late", () => {
-  for (const file of sources) {
-    it(`${file} imports bundled CommonJS packages by their default export only`, async () => {
-      const text = await readFile(file, "utf8");
+  it("import bundled CommonJS packages by their default export only, where they load them late", async () => {
+    const broken: string[] = [];
+    for (const file of sources) {
+      const text = texts.get(file) ?? "";
       const loads = text.matchAll(/\{([^{}]*)\} = await import\("([^."][^"]*)"\)/g);
-      for (const [, names = "", name = ""] of loads) {
+      for (const { 1: names = "", 2: name = "", index } of loads) {
         if (unbundled.has(name) || name.startsWith("node:")) continue;
-        const isModule = await hasNamedExports(name);
-        expect(isModule || /^\s*default:/.test(names), name).to.equal(true);
+        if (/^\s*default:/.test(names) || (await hasNamedExports(name))) continue;
+        broken.push(`${file}: line ${lineAt(text, index)}: ${name}`);
       }
-    });
-  }
+    }
+    expect(broken, broken.join("\n")).to.deep.equal([]);
+  });
 });
 
 async function hasNamedExports(name: string): Promise<boolean> {
@@ -295,56 +371,49 @@ async function filesIn(root: string, ending: string): Promise<readonly string[]>
     .sort();
 }
 
-function sizesBroken(text: string): string[] {
+// A top-level function runs from its opening line to the first closing brace in column one.
+function longFunctions(text: string): string[] {
   const broken: string[] = [];
-  const lines = text.split("\n");
-  if (lines.length - 1 > linesMax) broken.push(`${lines.length - 1} lines, more than ${linesMax}`);
-
-  // A top-level function runs from its opening line to the first closing brace in column one.
   let start: number | undefined;
-  for (const [index, line] of lines.entries()) {
+  for (const [index, line] of text.split("\n").entries()) {
     if (/^(?:export )?(?:async )?function\b/.test(line)) start = index;
     if (start !== undefined && line.startsWith("}")) {
       const length = index - start + 1;
-      if (length > functionLinesMax) broken.push(`function at ${start + 1} has ${length} lines`);
+      if (length > functionLinesMax) broken.push(`line ${start + 1}: ${length} lines`);
       start = undefined;
     }
   }
   return broken;
 }
 
-function wordsBroken(file: string, text: string): string[] {
-  const broken: string[] = [];
-  if (/\b(?:TODO|FIXME|XXX|HACK)\b/.test(text)) broken.push("unfinished work belongs in an issue");
-  if (/\b(?:QueueEvents|waitUntilFinished)\b/.test(text)) {
-    broken.push("queue events are lost on PostgreSQL: a job is known by the event it appends");
-  }
-  if (/\b(?:it|describe)\.(?:only|skip)\(|\bx(?:it|describe)\(/.test(text)) {
-    broken.push("a test that runs alone or not at all");
-  }
-  if (/\bthis\.skip\(|\.pending = /.test(text) && file !== skipper) {
-    broken.push(`only needsProgram of ${skipper} may skip tests, and says why`);
-  }
-  return broken;
+/** Files of tests end so that a run finds them; everything else is a helper. */
+function misplaced(_text: string, file: string): string[] {
+  const isTest = /\.(?:test|system)\.ts$/.test(file) || file.startsWith(standalone);
+  const isHelper = file.startsWith(path.join("test", "support") + path.sep);
+  return isTest || isHelper
+    ? []
+    : ["ends neither in .test.ts nor in .system.ts: move helpers to test/support"];
 }
 
-function importsBroken(file: string, text: string): string[] {
-  const inside = path.relative("src", file);
-  const owns = (owner: string): boolean => inside === owner || inside.startsWith(`${owner}/`);
-  const broken: string[] = [];
-  for (const [, specifier = ""] of text.matchAll(/\b(?:from|import)\s*\(?"([^"]+)"/g)) {
-    if (!specifier.startsWith(".")) {
-      const owners = packageOwners[specifier];
-      if (owners !== undefined && !owners.some(owns)) {
-        broken.push(`only ${owners.join(", ")} may import ${specifier}`);
-      }
-      continue;
-    }
-    if (!/\.(?:ts|json)$/.test(specifier)) broken.push(`no extension: ${specifier}`);
-    const target = path.normalize(path.join(path.dirname(inside), specifier));
-    if (!isImportAllowed(inside, target)) broken.push(`${inside} may not import ${target}`);
-  }
-  return broken;
+function importsIn(text: string): readonly Readonly<{ specifier: string; line: number }>[] {
+  return Array.from(
+    text.matchAll(/\b(?:from|import)\s*\(?"([^"]+)"/g),
+    ({ 1: specifier = "", index }) => ({ specifier, line: lineAt(text, index) }),
+  );
+}
+
+function layerOf(file: string): string {
+  return path.relative("src", file).split(path.sep)[0] ?? "";
+}
+
+function foreignPackages(text: string, file: string): string[] {
+  return importsIn(text).flatMap(({ specifier, line }) => {
+    const owners = packageOwners[specifier];
+    const inside = path.relative("src", file);
+    const owns = (owner: string): boolean => inside === owner || inside.startsWith(`${owner}/`);
+    if (owners === undefined || owners.some(owns)) return [];
+    return [`line ${line}: only ${owners.join(", ")} may import ${specifier}`];
+  });
 }
 
 /** @param file, target paths below `src` */
@@ -360,20 +429,4 @@ function isImportAllowed(file: string, target: string): boolean {
 function placeOf(file: string): Readonly<{ layer: string; section: string }> {
   const [layer = "", section = "", ...rest] = file.split(path.sep);
   return { layer, section: rest.length === 0 ? "" : section };
-}
-
-/** A file that declares a decider is given time, ids and facts; `handle` and the processes do the I/O. */
-const declaresDecider = /^(?:export )?const \w+: (?:Decider|Slice)</m;
-
-function purityBroken(file: string, text: string): string[] {
-  const [, layer] = file.split(path.sep);
-  const broken: string[] = [];
-  const impure = /\b(?:Date\.now|new Date\(\)|Math\.random|randomUUID|async|await)\b/;
-  if (layer === "commands" && declaresDecider.test(text) && impure.test(text)) {
-    broken.push("a command slice is pure: time, ids and I/O come in with the command");
-  }
-  if (/process\.env/.test(text) && file !== path.join("src", "config.ts")) {
-    broken.push("only config.ts reads the environment");
-  }
-  return broken;
 }
