@@ -1,5 +1,3 @@
-import { Ajv2020 } from "ajv/dist/2020.js";
-import addFormats from "ajv-formats";
 import { expect } from "chai";
 import { z } from "zod";
 
@@ -8,39 +6,13 @@ import { isSchema } from "../../../src/http/core/json-schema.ts";
 import { route } from "../../../src/http/core/route.ts";
 import { openApi } from "../../../src/http/openapi/openapi.ts";
 import { routes } from "../../../src/http/routes.ts";
-
-type Json = Readonly<Record<string, unknown>>;
-type Parameter = Readonly<{
-  name: string;
-  in: string;
-  required: boolean;
-  schema: Json;
-  example: unknown;
-}>;
-type Media = Readonly<{ schema: Json; example: unknown }>;
-type Content = Readonly<Record<string, Media>>;
-type Operation = Readonly<{
-  operationId: string;
-  summary: string;
-  tags: readonly string[];
-  security: readonly Readonly<Record<string, readonly string[]>>[];
-  parameters: readonly Parameter[];
-  requestBody?: Readonly<{ required: boolean; content: Content }>;
-  responses: Readonly<Record<string, Readonly<{ $ref?: string; content?: Content }>>>;
-}>;
-type Document = Json &
-  Readonly<{
-    paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
-    components: Readonly<{
-      schemas: Json;
-      responses: Readonly<Record<string, { content: Content }>>;
-    }>;
-  }>;
-
-const document = openApi(routes) as Document;
-const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
-  Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
-);
+import {
+  type Document,
+  document,
+  operations,
+  schemaValidator,
+  wrongExamples,
+} from "../../support/access/openapi.ts";
 
 describe("the OpenAPI document", () => {
   const validator = schemaValidator();
@@ -72,33 +44,16 @@ describe("the OpenAPI document", () => {
     expect(new Set(shapes).size).to.equal(shapes.length);
   });
 
-  for (const { path, method, operation } of operations) {
-    it(`describes ${method} ${path}`, () => {
-      expect(operation.operationId).to.match(/^[a-z]+[A-Z]\w+$/);
-      expect(operation.summary).to.match(/^[A-Z].*[^.]$/);
-      expect(operation.tags).to.have.length(1);
-      const given = operation.parameters.filter((parameter) => parameter.in === "path");
-      const named = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
-      expect(given.map(({ name }) => name).sort()).to.deep.equal(named.sort());
-      expect(given.every(({ required }) => required)).to.equal(true);
-      for (const scheme of operation.security) {
-        for (const scope of scheme["token"] ?? []) expect(Scope.options).to.include(scope);
-      }
-      const refused = Object.keys(operation.responses).filter((status) => Number(status) >= 400);
-      if (operation.security.length === 1) expect(refused).to.include("403");
-    });
+  it("describes every operation", () => {
+    const faults = operations.flatMap((each) =>
+      faultsOf(each).map((fault) => `${each.method} ${each.path}: ${fault}`),
+    );
+    expect(faults).to.deep.equal([]);
+  });
 
-    it(`gives examples of ${method} ${path} that fit their schemas`, () => {
-      const contents = [operation.requestBody, ...Object.values(operation.responses)];
-      for (const media of contents.flatMap((one) => Object.values(one?.content ?? {}))) {
-        if (media.example === undefined) continue;
-        expect(validator(media.schema, media.example)).to.equal(null);
-      }
-      for (const { schema, example, in: place } of operation.parameters) {
-        if (place === "path") expect(validator(schema, example)).to.equal(null);
-      }
-    });
-  }
+  it("gives examples of operations that fit their schemas", () => {
+    expect(wrongExamples("sample")).to.deep.equal([]);
+  });
 
   it("gives an example of every kind of refusal", () => {
     for (const { content } of Object.values(document.components.responses)) {
@@ -108,15 +63,31 @@ describe("the OpenAPI document", () => {
   });
 });
 
-/** Checks a value against a schema of the document; null when it fits, otherwise what is wrong. */
-function schemaValidator(): (schema: Json, value: unknown) => string | null {
-  const ajv = new Ajv2020({ strict: false, validateFormats: true });
-  addFormats.default(ajv);
-  ajv.addSchema({ $id: "doc", components: document.components });
-  return (schema, value) => {
-    const text = JSON.stringify(schema).replaceAll('"#/components/', '"doc#/components/');
-    return ajv.validate(JSON.parse(text), value) ? null : ajv.errorsText();
+/** What the description of an operation lacks, or has wrong. */
+function faultsOf({ path, operation }: (typeof operations)[number]): readonly string[] {
+  const { operationId, summary, tags, parameters, security, responses } = operation;
+  const given = parameters.filter((parameter) => parameter.in === "path");
+  const named = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
+  const same =
+    given
+      .map(({ name }) => name)
+      .sort()
+      .join() === named.sort().join();
+  const scopes = security.flatMap((scheme) => scheme["token"] ?? []);
+  const known: readonly string[] = Scope.options;
+  const refused = Object.keys(responses).filter((status) => Number(status) >= 400);
+  const rules: Readonly<Record<string, boolean>> = {
+    "an operationId of a verb and a noun": /^[a-z]+[A-Z]\w+$/.test(operationId),
+    "a summary that begins with a capital and ends without a full stop": /^[A-Z].*[^.]$/.test(
+      summary,
+    ),
+    "one tag": tags.length === 1,
+    "the parameters of its path": same,
+    "no optional parameter in its path": given.every(({ required }) => required),
+    "known scopes": scopes.every((scope) => known.includes(scope)),
+    "a refusal 403, as it needs a token": security.length !== 1 || refused.includes("403"),
   };
+  return Object.entries(rules).flatMap(([rule, holds]) => (holds ? [] : [`must have ${rule}`]));
 }
 
 describe("a schema in OpenAPI", () => {

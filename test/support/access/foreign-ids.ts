@@ -100,90 +100,104 @@ async function givenThings() {
   return { app, world, calls, ids, hashes, own, bodyOf };
 }
 
+type Given = Awaited<ReturnType<typeof givenThings>> & Readonly<{ idsFor: IdsFor }>;
+/** The ids that a route is given: those of its own kind and some others, or all. */
+type IdsFor = (route: Route) => readonly string[];
+
+/** One way to name what is another's, tried at each route that has it. */
+type Check = Readonly<{
+  title: string;
+  appliesTo: (route: Route) => boolean;
+  kindOf: (route: Route) => string;
+  run: (route: Route, given: Given) => Promise<void>;
+}>;
+
 /** Declares tests that try ids of anna's wherever an id can be in a call of bob's; call it with `await`. */
 export async function foreignIds(extent: Extent): Promise<void> {
-  const { app, world, calls, ids, hashes, own, bodyOf } = await givenThings();
-  const { bob, hidden } = world;
-  const by = { name: "bob, in his own,", token: bob.token };
+  const things = await givenThings();
+  const { ids, hashes } = things;
   const some = inTurn(4);
-
-  /** The ids that a route is given: those of its own kind and some others, or all. */
-  const idsFor = (route: Route): readonly string[] => {
+  const idsFor: IdsFor = (route) => {
     const all = [...ids.keys(), ...hashes];
     if (extent === "whole") return all;
     const alike = [...ids].filter(([, kind]) => kind === sectionOf(route)).map(([id]) => id);
-    return [...new Set([...alike.slice(0, 8), ...hashes].slice(0, 10)), ...some(all)];
+    return [...new Set([...[...hashes, ...alike].slice(0, 10), ...some(all)])];
   };
-
-  /** None of the calls reveals or changes anything. */
-  async function fruitless(tried: readonly Call[]): Promise<void> {
-    const head = await app.head();
-    for (let start = 0; start < tried.length; start += atOnce) {
-      const batch = tried.slice(start, start + atOnce).map(async (call) => {
-        const answer = await calls.answers(call, [403, 404]);
-        mustBe(!answer.text.includes(marker), "nothing of anna's", call, answer);
-      });
-      await Promise.all(batch);
-    }
-    expect(await app.head(), "the end of the log, where nothing may be changed").to.equal(head);
-  }
-
+  const given = { ...things, idsFor };
   const tried = routes.filter(
     ({ access }) => neededRole(access) !== undefined || access === "user",
   );
-  const describeRoutes = (
-    title: string,
-    applies: (route: Route) => boolean,
-    kind: (route: Route) => string,
-    run: (route: Route) => Promise<void>,
-  ) =>
+  for (const { title, appliesTo, kindOf, run } of checks) {
     describe(title, () => {
-      for (const route of chosen(extent, tried.filter(applies), kind)) {
-        it(`${route.method.toUpperCase()} ${route.path}`, () => run(route));
+      for (const route of chosen(extent, tried.filter(appliesTo), kindOf)) {
+        it(`${route.method.toUpperCase()} ${route.path}`, () => run(route, given));
       }
     });
+  }
+  declareCommits(given);
+}
 
-  describeRoutes(
-    "an id of another's finds nothing in a path",
-    (route) => childrenOf(route).length > 0,
-    (route) => `${neededRole(route.access)?.resource} ${sectionOf(route)} ${childrenOf(route)}`,
-    async (route) => {
+const resourceOf = ({ access }: Route) => neededRole(access)?.resource ?? "";
+
+/** A call of bob's, who may do everything in his own. */
+const callOf = (route: Route, values: Values, { world, bodyOf }: Given): Call => ({
+  ...{ route, values, query, body: bodyOf(route) },
+  by: { name: "bob, in his own,", token: world.bob.token },
+});
+
+/** None of the calls reveals or changes anything. */
+async function fruitless(tried: readonly Call[], { app, calls }: Given): Promise<void> {
+  const head = await app.head();
+  for (let start = 0; start < tried.length; start += atOnce) {
+    const batch = tried.slice(start, start + atOnce).map(async (call) => {
+      const answer = await calls.answers(call, [403, 404]);
+      mustBe(!answer.text.includes(marker), "nothing of anna's", call, answer);
+    });
+    await Promise.all(batch);
+  }
+  expect(await app.head(), "the end of the log, where nothing may be changed").to.equal(head);
+}
+
+const checks: readonly Check[] = [
+  {
+    title: "an id of another's finds nothing in a path",
+    appliesTo: (route) => childrenOf(route).length > 0,
+    kindOf: (route) => `${resourceOf(route)} ${sectionOf(route)} ${childrenOf(route)}`,
+    async run(route, given) {
       for (const name of childrenOf(route)) {
-        const callOf = (id: string) => {
-          const values = { ...own, [name]: id };
-          return { route, by, values, body: bodyOf(route), query };
-        };
-        await fruitless(idsFor(route).map(callOf));
+        const callBy = (id: string) => callOf(route, { ...given.own, [name]: id }, given);
+        await fruitless(given.idsFor(route).map(callBy), given);
       }
     },
-  );
-
-  describeRoutes(
-    "a mixture of the names of two projects finds nothing",
-    (route) =>
-      neededRole(route.access)?.resource === "project" &&
-      parametersOf(route).includes("projectAlias"),
-    signatureOf,
-    async (route) => {
+  },
+  {
+    title: "a mixture of the names of two projects finds nothing",
+    appliesTo: (route) =>
+      resourceOf(route) === "project" && parametersOf(route).includes("projectAlias"),
+    kindOf: signatureOf,
+    async run(route, given) {
+      const { own, world } = given;
+      const { hidden } = world;
       const mixed = [
         { ...own, projectAlias: hidden["projectAlias"] ?? "" },
         { ...own, ownerAlias: "anna" },
         { ...own, ownerAlias: hidden["teamAlias"] ?? "" },
         { ...own, ownerAlias: hidden["companyAlias"] ?? "" },
       ];
-      await fruitless(mixed.map((values) => ({ route, by, values, body: bodyOf(route), query })));
+      const callWith = (values: Values) => callOf(route, values, given);
+      await fruitless(mixed.map(callWith), given);
     },
-  );
-
-  describeRoutes(
-    "an id of another's in a body changes nothing of theirs",
-    (route) => route.body !== undefined && holdsIds(sampleBody(route)),
-    (route) => `${neededRole(route.access)?.resource} ${sectionOf(route)}`,
-    async (route) => {
+  },
+  {
+    title: "an id of another's in a body changes nothing of theirs",
+    appliesTo: (route) => route.body !== undefined && holdsIds(sampleBody(route)),
+    kindOf: (route) => `${resourceOf(route)} ${sectionOf(route)}`,
+    async run(route, given) {
+      const { app, calls, ids, own } = given;
       const head = await app.head();
       for (const id of [...ids.keys()].slice(0, 12)) {
         const body = filled(replaced(sampleBody(route), id));
-        const call = { route, by, values: own, body, query };
+        const call = { ...callOf(route, own, given), body };
         const answer = await calls.send(call);
         mustBe(answer.status < 500, "a status below 500", call, answer);
         mustBe(!answer.text.includes(marker), "nothing of anna's", call, answer);
@@ -193,15 +207,17 @@ export async function foreignIds(extent: Extent): Promise<void> {
         for (const id of ids.keys()) expect(stream, type).not.to.contain(id);
       }
     },
-  );
+  },
+];
 
+function declareCommits({ app, world, hashes }: Given): void {
   describe("a commit of another project", () => {
     for (const path of ["blob?file=a.txt", "blob/download?file=a.txt", "blob/recursive?depth=1"]) {
       it(`is not read by ${path}`, async () => {
         const head = await app.head();
         for (const commit of hashes) {
           const at = `/project/bob/mine/${path}&commitHash=${commit}`;
-          const { status, text } = await app.get(at, { token: bob.token });
+          const { status, text } = await app.get(at, { token: world.bob.token });
           expect(status, text.slice(0, 300)).to.equal(404);
           expect(text).not.to.contain(marker);
         }

@@ -22,9 +22,9 @@ export function signatureOf(route: Route): string {
 /** The first of each kind, in their order. */
 export function firstOfEach<Item>(
   items: readonly Item[],
-  kindOf: (item: Item) => string,
+  kindOf: (item: Item) => unknown,
 ): readonly Item[] {
-  const first = new Map<string, Item>();
+  const first = new Map<unknown, Item>();
   for (const item of items) if (!first.has(kindOf(item))) first.set(kindOf(item), item);
   return [...first.values()];
 }

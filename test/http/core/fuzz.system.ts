@@ -1,0 +1,3 @@
+import { fuzz } from "../../support/access/fuzz.ts";
+
+await fuzz("whole");

@@ -1,0 +1,3 @@
+import { tokenScopes } from "../support/access/token-scopes.ts";
+
+await tokenScopes("whole");
