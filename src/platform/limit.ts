@@ -1,4 +1,4 @@
-import { currentCaller, currentSignal } from "./caller-share.ts";
+import { currentCaller, currentSignal } from "./caller.ts";
 import { Refusal } from "./refusal.ts";
 
 export type LimitOptions = Readonly<{

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { ServerChannel } from "ssh2";
 
-import { asCaller } from "../platform/caller-share.ts";
+import { asCaller } from "../platform/caller.ts";
 import { asOperation, mustNotBeSuspended } from "../platform/event-loop/operation.ts";
 import { isProtocolText } from "../platform/git/pack-service.ts";
 import { Refusal } from "../platform/refusal.ts";

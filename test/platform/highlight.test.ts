@@ -1,6 +1,6 @@
 import { expect } from "chai";
 
-import { asCaller } from "../../src/platform/caller-share.ts";
+import { asCaller } from "../../src/platform/caller.ts";
 import { Highlighter } from "../../src/platform/highlight.ts";
 import { escapeHtml, htmlLines } from "../../src/platform/highlight-html.ts";
 

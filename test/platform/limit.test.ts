@@ -1,6 +1,6 @@
 import { expect } from "chai";
 
-import { asCaller, goOnWithoutClient } from "../../src/platform/caller-share.ts";
+import { asCaller, goOnWithoutClient } from "../../src/platform/caller.ts";
 import { Limit, type LimitOptions, limitFigures } from "../../src/platform/limit.ts";
 import { codeOf } from "../support/app/refused.ts";
 

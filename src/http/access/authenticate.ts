@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { Context } from "koa";
 import { UserId } from "../../events/core/ids.ts";
 import { Scope } from "../../events/token/access-token.ts";
-import { asCaller } from "../../platform/caller-share.ts";
+import { asCaller } from "../../platform/caller.ts";
 import { verifyPassword } from "../../platform/identity/password.ts";
 import { hashToken, isToken, tokenPrefixes } from "../../platform/key/token.ts";
 import { Limit } from "../../platform/limit.ts";

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Context, Middleware } from "koa";
 
-import { asCaller } from "../../platform/caller-share.ts";
+import { asCaller } from "../../platform/caller.ts";
 import { containerTokens } from "../../platform/container/token.ts";
 import { neighbourhoodOf } from "../../platform/network.ts";
 import { Refusal } from "../../platform/refusal.ts";

@@ -3,7 +3,7 @@ import type { Context } from "koa";
 import type { z } from "zod";
 
 import type { Settings } from "../../events/instance/settings.ts";
-import { asCaller } from "../../platform/caller-share.ts";
+import { asCaller } from "../../platform/caller.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { invariant } from "../../platform/invariant.ts";
 import { neighbourhoodOf } from "../../platform/network.ts";

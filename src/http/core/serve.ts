@@ -5,7 +5,7 @@ import type { Context } from "koa";
 import { handle } from "../../commands/core/handle.ts";
 import { requestedBy } from "../../commands/core/requested.ts";
 import type { EventMetadata } from "../../events/core/event.ts";
-import { asCaller, goOnWithoutClient } from "../../platform/caller-share.ts";
+import { asCaller, goOnWithoutClient } from "../../platform/caller.ts";
 import { Limit } from "../../platform/limit.ts";
 import { neighbourhoodOf } from "../../platform/network.ts";
 import { Refusal } from "../../platform/refusal.ts";

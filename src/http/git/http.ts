@@ -5,7 +5,7 @@ import { Alias } from "../../events/core/ids.ts";
 import { type GitConnectionsDeps, gitConnections } from "../../git/connections.ts";
 import { clientGone, type PackSlots, packSlots } from "../../git/pack-slots.ts";
 import type { PushDeps } from "../../git/push.ts";
-import { asCaller } from "../../platform/caller-share.ts";
+import { asCaller } from "../../platform/caller.ts";
 import type { KeptPack, KeptPacks } from "../../platform/git/kept-packs.ts";
 import type {
   PackOptions,

@@ -3,7 +3,7 @@ import Router from "@koa/router";
 import type { Context, Middleware } from "koa";
 
 import { Scope } from "../../events/token/access-token.ts";
-import { asCaller } from "../../platform/caller-share.ts";
+import { asCaller } from "../../platform/caller.ts";
 import { neighbourhoodOf } from "../../platform/network.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import type { OpenSessionRow } from "../../projections/access/session.ts";

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { Context, Middleware } from "koa";
 
 import { Alias } from "../../events/core/ids.ts";
-import { asCaller } from "../../platform/caller-share.ts";
+import { asCaller } from "../../platform/caller.ts";
 import { neighbourhoodOf } from "../../platform/network.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { isStorableText } from "../../platform/storable-text.ts";

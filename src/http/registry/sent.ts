@@ -1,6 +1,6 @@
 import type { Readable } from "node:stream";
 
-import { currentCaller } from "../../platform/caller-share.ts";
+import { currentCaller } from "../../platform/caller.ts";
 import { Refusal } from "../../platform/refusal.ts";
 
 const retryAfterSeconds = 5;

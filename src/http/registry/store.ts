@@ -6,7 +6,6 @@ import type { PackageCoordinates, PackageType } from "../../events/package/versi
 import type { HeldBlob } from "../../platform/blob/blobs.ts";
 import { invariant } from "../../platform/invariant.ts";
 import { Limit } from "../../platform/limit.ts";
-import { mustBeReadable } from "../../platform/package/grammar/client-rule.ts";
 import {
   badFile,
   coordinatesOf,
@@ -14,6 +13,7 @@ import {
   type PackageFileName,
   packageFileIdOf,
 } from "../../platform/package/coordinates.ts";
+import { mustBeReadable } from "../../platform/package/grammar/client-rule.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { findProjectById } from "../../projections/project/project.ts";
 import type { RegistryRepositoryRow } from "../../projections/registry/repository.ts";

@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, request, type ServerResponse } from
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { type Duplex, Transform } from "node:stream";
 
-import { asCaller, currentCaller } from "../caller-share.ts";
+import { asCaller, currentCaller } from "../caller.ts";
 import type { OutboundAllow } from "./address.ts";
 import { allowedFor, guardedLookup } from "./http.ts";
 import { type Resolve, systemResolve } from "./resolve.ts";

@@ -12,7 +12,7 @@ type Wanted = Readonly<{
   path: RegExp;
   /** The file in words. */
   name: string;
-  /** Files that have to be there too, once each; their contents are not looked at. */
+  /** Files that have to be there too, once each; their contents are not read. */
   beside?: readonly Readonly<{ path: RegExp; name: string }>[];
 }>;
 

@@ -1,7 +1,8 @@
 import { AsyncResource } from "node:async_hooks";
+import path from "node:path";
 
-import { asCaller, CallerShare, currentCaller } from "../caller-share.ts";
-import { Limiter } from "../limiter.ts";
+import { asCaller, currentCaller } from "../caller.ts";
+import { Limit } from "../limit.ts";
 import { ParserProcess, type ProcessTask } from "./process.ts";
 import { ParserBusy } from "./refusal.ts";
 
@@ -16,8 +17,14 @@ const idleMsMax = 60_000;
 
 /** Processes start when a task needs one, and end when none came for a while. */
 class ParserPool {
-  readonly #turns = new Limiter(processesMax, perCallerMax);
-  readonly #longTurns = new Limiter(longTasksMax, longTasksPerCallerMax);
+  readonly #turns = new Limit({
+    ...{ name: "parser.processes", total: processesMax, share: perCallerMax },
+    whenFull: "wait",
+  });
+  readonly #longTurns = new Limit({
+    ...{ name: "parser.long_tasks", total: longTasksMax, share: longTasksPerCallerMax },
+    whenFull: "wait",
+  });
   readonly #all = new Map<ParserProcess, NodeJS.Timeout | undefined>();
 
   constructor() {
@@ -97,25 +104,20 @@ export type AskOptions<Wanted> = Readonly<{
  */
 export class ParserTask<Question, Answer, Wanted = never> {
   readonly #options: ParserTaskOptions;
-  readonly #share: CallerShare;
-  #held = 0;
+  readonly #limit: Limit;
 
   constructor(options: ParserTaskOptions) {
     this.#options = options;
-    this.#share = new CallerShare(options.perCallerMax ?? 8);
-  }
-
-  /** Whether a question of this caller would wait now, instead of being refused. */
-  hasRoom(caller = currentCaller()): boolean {
-    return this.#held < (this.#options.waitingMax ?? 64) && this.#share.hasRoom(caller);
+    const { module, waitingMax: total = 64, perCallerMax: share = 8 } = options;
+    const name = `parser.${path.basename(module, "-task").replaceAll("-", "_")}`;
+    const refusal = () => new ParserBusy();
+    this.#limit = new Limit({ name, total, share, whenFull: "refuse", refusal });
   }
 
   /** @throws TooComplex, ParserBusy; Refusals of the task; what the functions of the options throw */
   async ask(question: Question, options: AskOptions<Wanted> = {}): Promise<Answer> {
     const { reply = noReply, caller = currentCaller() } = options;
-    if (!this.hasRoom(caller)) throw new ParserBusy();
-    this.#held += 1;
-    this.#share.take(caller);
+    const hold = this.#limit.take(1, caller === undefined ? {} : { caller });
     const { module, mebibytesMax } = this.#options;
     const { timeoutMs = this.#options.timeoutMs } = options;
     // Messages of the process arrive in the context of the caller that started it.
@@ -127,8 +129,7 @@ export class ParserTask<Question, Answer, Wanted = never> {
     try {
       return (await (caller === undefined ? start() : asCaller(caller, start))) as Answer;
     } finally {
-      this.#held -= 1;
-      this.#share.giveBack(caller);
+      hold.leave();
     }
   }
 }

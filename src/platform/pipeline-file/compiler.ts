@@ -1,5 +1,5 @@
-import { CallerShare } from "../caller-share.ts";
 import { type KeyedLock, keyedLock } from "../keyed-lock.ts";
+import { Limit } from "../limit.ts";
 import { ParserTask } from "../parser/parser.ts";
 import { TooComplex } from "../parser/refusal.ts";
 import { Refusal } from "../refusal.ts";
@@ -30,8 +30,10 @@ export type FileToCompile = Readonly<{
 export class PipelineCompiler {
   readonly #task: ParserTask<CompileQuestion, CompileAnswer, Ask>;
   readonly #turns: KeyedLock = keyedLock();
-  readonly #share = new CallerShare(waitingPerUserMax);
-  #waiting = 0;
+  readonly #files = new Limit({
+    ...{ name: "pipeline.files", total: waitingMax, share: waitingPerUserMax },
+    ...{ whenFull: "refuse", refusal: pipelinesBusy },
+  });
 
   constructor(timeoutMs = timeoutMsDefault) {
     const module = "platform/pipeline-file/compiler-task";
@@ -44,17 +46,14 @@ export class PipelineCompiler {
    */
   async compile(file: FileToCompile, facts: PipelineFacts): Promise<CompiledPipeline> {
     const { user, project } = file;
-    if (this.#waiting >= waitingMax || !this.#share.hasRoom(user)) throw pipelinesBusy();
-    this.#waiting += 1;
-    this.#share.take(user);
+    const hold = this.#files.take(1, { caller: user });
     try {
       // The turn of the user first: who waits in one project for others has one file there, not many.
       return await this.#turns(`user ${user}`, () =>
         this.#turns(`project ${project}`, () => this.#ask(file, facts)),
       );
     } finally {
-      this.#waiting -= 1;
-      this.#share.giveBack(user);
+      hold.leave();
     }
   }
 

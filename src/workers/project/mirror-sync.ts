@@ -5,7 +5,7 @@ import { currentState, handle } from "../../commands/core/handle.ts";
 import { type Mirror, type MirrorCommand, mirror } from "../../commands/project/mirror.ts";
 import type { EventMetadata } from "../../events/core/event.ts";
 import { bySystem } from "../../events/core/system.ts";
-import { asCaller } from "../../platform/caller-share.ts";
+import { asCaller } from "../../platform/caller.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { openRemote, RemoteFailure } from "../../platform/git/remote.ts";
 import type { Job } from "../../platform/queue/queue.ts";

@@ -8,7 +8,7 @@ import {
 import { replayStatus, type WebhookState, webhook } from "../../commands/webhook/webhook.ts";
 import type { Recorded } from "../../events/core/event.ts";
 import { projectSubject } from "../../events/project/project.ts";
-import { asCaller } from "../../platform/caller-share.ts";
+import { asCaller } from "../../platform/caller.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { invariant } from "../../platform/invariant.ts";
 import type { OutboundResponse } from "../../platform/outbound/http.ts";

@@ -13,7 +13,7 @@ import {
   pieceAnswer,
   sentIndexes,
 } from "../../../src/http/registry/part.ts";
-import { asCaller } from "../../../src/platform/caller-share.ts";
+import { asCaller } from "../../../src/platform/caller.ts";
 import { testDatabase } from "../../support/store/database.ts";
 
 const { db } = await testDatabase("app");

@@ -3,7 +3,7 @@ import { Readable } from "node:stream";
 import { expect } from "chai";
 
 import { SentMemory } from "../../../src/http/registry/sent.ts";
-import { asCaller } from "../../../src/platform/caller-share.ts";
+import { asCaller } from "../../../src/platform/caller.ts";
 
 const max = { bytes: 10, callerBytes: 6 };
 

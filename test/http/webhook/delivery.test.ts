@@ -5,7 +5,7 @@ import { handle } from "../../../src/commands/core/handle.ts";
 import { webhookDelivery } from "../../../src/commands/webhook/delivery.ts";
 import { webhook } from "../../../src/commands/webhook/webhook.ts";
 import { withinRunningLimit } from "../../../src/http/webhook/replay-limit.ts";
-import { asCaller } from "../../../src/platform/caller-share.ts";
+import { asCaller } from "../../../src/platform/caller.ts";
 import { startTestApp } from "../../support/app/app.ts";
 import { metadataFor } from "../../support/app/history.ts";
 

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, request } from "node:http";
 import { type AddressInfo, connect, createServer as createTcpServer, type Server } from "node:net";
 import { text } from "node:stream/consumers";
 import { expect } from "chai";
-import { asCaller, currentCaller } from "../../../src/platform/caller-share.ts";
+import { asCaller, currentCaller } from "../../../src/platform/caller.ts";
 import { parseOutboundAllow } from "../../../src/platform/outbound/address.ts";
 import { openOutboundProxy, type ProxyGrant } from "../../../src/platform/outbound/proxy.ts";
 import type { Resolve } from "../../../src/platform/outbound/resolve.ts";

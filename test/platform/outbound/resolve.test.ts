@@ -1,6 +1,6 @@
 import { expect } from "chai";
 
-import { asCaller } from "../../../src/platform/caller-share.ts";
+import { asCaller } from "../../../src/platform/caller.ts";
 import { Limit } from "../../../src/platform/limit.ts";
 import {
   type Address,

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
 import { expect } from "chai";
 
-import { asCaller, currentCaller } from "../../../src/platform/caller-share.ts";
+import { asCaller, currentCaller } from "../../../src/platform/caller.ts";
 import { ParserTask } from "../../../src/platform/parser/parser.ts";
 import { TooComplex } from "../../../src/platform/parser/refusal.ts";
 import { eventually } from "../../support/app/eventually.ts";

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { expect } from "chai";
 
-import { asCaller } from "../../../src/platform/caller-share.ts";
+import { asCaller } from "../../../src/platform/caller.ts";
 import { flushPacket, packet } from "../../../src/platform/git/pkt-line.ts";
 import { Limit } from "../../../src/platform/limit.ts";
 import { neighbourhoodOf } from "../../../src/platform/network.ts";

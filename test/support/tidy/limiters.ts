@@ -19,6 +19,40 @@ export function limitersIn(source: string): readonly string[] {
   return found;
 }
 
+/** Files of `src` with what looks like a limiter of their own, and why it is no `Limit`. */
+export const limitersElsewhere: Readonly<Record<string, string>> = {
+  "agent/run.ts": "the agent has one caller",
+  "commands/core/local-id.ts": "forgets cached sequences, and numbers requests in their order",
+  "embedded/event-store/batch-append-service.ts": "counts what is not answered before it ends",
+  "embedded/event-store/order-queue.ts": "the store has one caller in each role",
+  "embedded/event-store/tail.ts": "cuts a cache",
+  "http/agent/queue.ts": "lets the oldest request go, and holds the others by Limit",
+  "http/core/json-limits.ts": "depth of a document",
+  "http/feed/hub.ts": "cuts a cache",
+  "http/registry/proxy/flight.ts": "removes a file after its last reader",
+  "http/registry/sent.ts": "counts once what several answers share",
+  "http/site/pipeline/log.ts": "depth of a document",
+  "platform/event-store/page-events.ts": "an index",
+  "platform/git/kept-packs.ts": "cuts a cache, and removes files after their last reader",
+  "platform/git/object/cat-file-pool.ts":
+    "keeps processes, each of which answers many callers at once",
+  "platform/git/object/cat-file.ts": "answers come in the order of the questions",
+  "platform/git/priority.ts": "decides about a priority",
+  "platform/identity/directory.ts": "depth of a document",
+  "platform/limit.ts": "Limit",
+  "platform/package/conda/bit-reader.ts": "bits that are left",
+  "platform/package/grammar/conda.ts": "depth of a document",
+  "platform/package/grammar/pypi.ts": "depth of a document",
+  "platform/parser/parser.ts": "keeps processes; Limit bounds their tasks",
+  "platform/pipeline-file/expand.ts": "depth of a document",
+  "platform/pipeline-file/pattern.ts": "depth of a pattern",
+  "platform/postgres/pipelined.ts": "sends statements together",
+  "projections/core/batch.ts": "gathers a batch of one reader",
+  "workers/core/channel.ts": "a buffer between one writer and one reader",
+  "workers/core/reactor-loop.ts": "gathers a batch of one reader",
+  "workers/merge-request/follow-line.ts": "an offset",
+};
+
 const lastName = (path: string): string => path.replaceAll(/^.*[.#]/g, "");
 
 function countsIn(code: string): readonly string[] {

@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from "node:crypto";
 import { expect } from "chai";
 
-import { asCaller } from "../../../src/platform/caller-share.ts";
+import { asCaller } from "../../../src/platform/caller.ts";
 import type { Repository } from "../../../src/platform/git/repository.ts";
 import type { Comparison } from "../../../src/workers/merge-request/compare.ts";
 import { ownerDemands } from "../../../src/workers/merge-request/owners.ts";

@@ -4,7 +4,7 @@ import { expect } from "chai";
 import { handle } from "../../../src/commands/core/handle.ts";
 import { project } from "../../../src/commands/project/project.ts";
 import { UserId } from "../../../src/events/core/ids.ts";
-import { currentCaller } from "../../../src/platform/caller-share.ts";
+import { currentCaller } from "../../../src/platform/caller.ts";
 import { parseOutboundAllow } from "../../../src/platform/outbound/address.ts";
 import { openOutboundHttp } from "../../../src/platform/outbound/http.ts";
 import { PermanentFailure } from "../../../src/platform/queue/queue.ts";

@@ -29,7 +29,7 @@ export function isNpmRequirement(text: string): boolean {
 }
 
 const lists = ["os", "cpu", "libc"] as const;
-/** Those of a dependency's own developers are never looked at. */
+/** Those of a dependency's own developers are not checked. */
 const dependencies = ["dependencies", "optionalDependencies", "peerDependencies"] as const;
 
 /** @throws Refusal 422 in the words of npm */

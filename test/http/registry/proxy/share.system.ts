@@ -5,7 +5,7 @@ import { expect } from "chai";
 
 import { documentBudget } from "../../../../src/http/registry/proxy/document-budget.ts";
 import { flightBudget } from "../../../../src/http/registry/proxy/flight-budget.ts";
-import { asCaller } from "../../../../src/platform/caller-share.ts";
+import { asCaller } from "../../../../src/platform/caller.ts";
 import { eventually } from "../../../support/app/eventually.ts";
 import { startRegistryApp } from "../../../support/client/registry.ts";
 import { startUpstream } from "../../../support/client/upstream.ts";

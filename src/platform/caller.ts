@@ -38,33 +38,3 @@ export function goOnWithoutClient(): void {
   const work = works.getStore();
   if (work !== undefined) work.isBegun = true;
 }
-
-/** Counts what each caller holds of something. */
-export class CallerShare {
-  readonly #held = new Map<string, number>();
-  readonly #eachMax: number;
-
-  constructor(eachMax: number) {
-    this.#eachMax = eachMax;
-  }
-
-  /** Work of the service itself has no limit of its own. */
-  hasRoom(caller: string | undefined): boolean {
-    return caller === undefined || this.heldBy(caller) < this.#eachMax;
-  }
-
-  heldBy(caller: string): number {
-    return this.#held.get(caller) ?? 0;
-  }
-
-  take(caller: string | undefined): void {
-    if (caller !== undefined) this.#held.set(caller, this.heldBy(caller) + 1);
-  }
-
-  giveBack(caller: string | undefined): void {
-    if (caller === undefined) return;
-    const held = (this.#held.get(caller) ?? 1) - 1;
-    if (held === 0) this.#held.delete(caller);
-    else this.#held.set(caller, held);
-  }
-}
