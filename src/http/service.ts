@@ -5,7 +5,7 @@ import { lockingOn } from "../git/lock-gate.ts";
 import type { PushDeps } from "../git/push.ts";
 import { accessOfPusher } from "../git/push-rights.ts";
 import { type RefRecorder, refRecorder } from "../git/ref-recorder.ts";
-import { projectBytesLeft } from "../projections/project/repository-size.ts";
+import { holdInProject, projectBytesLeft } from "../projections/project/repository-size.ts";
 import { type ProtectedProject, refProtections } from "../projections/protection/applicable.ts";
 import { type ApiLimit, apiLimit } from "./access/api-limit.ts";
 import { type Authenticate, authenticate } from "./access/authenticate.ts";
@@ -111,13 +111,14 @@ function beside({ deps, authenticate, gate, refs, limit }: Proofs): readonly Mid
   const { queues, publicUrl } = deps;
   const protections = (project: ProtectedProject) => refProtections(deps.db, project);
   const bytesLeft = projectBytesLeft(deps);
+  const hold = holdInProject(deps);
   const accessNow: PushDeps["accessNow"] = (pusher) => accessOfPusher(deps.db, pusher, deps.now());
   const pushes = { refs, protections, bytesLeft, locking: lockingOn(deps.db), accessNow };
   const jobProject = (token: string) => projectReadByJob(deps.db, token);
   const proving = { ...deps, authenticate, project: gate.project, anonymousPull, jobProject };
   return [
     gitHttp({ ...proving, ...pushes }),
-    lfsHttp({ ...proving, bytesLeft }),
+    lfsHttp({ ...proving, bytesLeft, hold }),
     nativeRegistry({ ...deps, authenticate, gate, limit }),
     containerRegistry({ ...deps, authenticate, gate, limit }),
     queueDashboard({ authenticate, queues, queueNames, publicUrl, session: sessionCaller(deps) }),

@@ -16,7 +16,7 @@ import type { Deps } from "../core/deps.ts";
 import type { RequestContext } from "../core/request.ts";
 import { type Route, route } from "../core/route.ts";
 import { receiveFiles } from "../file/multipart.ts";
-import { roomForFile } from "../file/room.ts";
+import { roomForFile, roomOf } from "../file/room.ts";
 import { JobNumberParams, provedRun } from "./job-proof.ts";
 import { confirm } from "./job-record.ts";
 import { badToken } from "./proof.ts";
@@ -61,7 +61,8 @@ const upload = route({
       filesMax: 1,
       take: async ({ fileName, content }) => {
         const name = checkedName(fileName);
-        const options = { bytesMax, signal: request.signal };
+        const room = roomOf(request, project, deps);
+        const options = { bytesMax, signal: request.signal, room };
         return { name, blob: await deps.blobs.put(content, options) };
       },
       undo: ({ blob }) => blob.release(),

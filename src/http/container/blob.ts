@@ -12,6 +12,7 @@ import { type Answer, streamAnswer } from "../core/answer.ts";
 import type { Deps } from "../core/deps.ts";
 import { requestedPortion } from "../file/byte-range.ts";
 import { openReferred } from "../file/referred-blob.ts";
+import { uploadRoom } from "../registry/store.ts";
 import {
   type ContainerCall,
   type ContainerRequest,
@@ -136,6 +137,7 @@ export function mustAllowRemoval(
  * the images of the same repository are looked through.
  *
  * @param from as the query has it
+ * @throws Refusal 413 `project.full`
  * @returns the content, or undefined when it has to be pushed
  */
 export async function mounted(
@@ -149,8 +151,17 @@ export async function mounted(
     from === undefined
       ? await inRegistry(image.registryId, digest, deps)
       : await inImage(request, from, digest, deps);
-  if (found === undefined || !(await linkStored(image, found, deps))) return undefined;
-  return found;
+  if (found === undefined) return undefined;
+  const { target } = await targetOf(request, deps);
+  // Content of the same repository counts once.
+  const isThere = from === undefined || (await inRegistry(image.registryId, digest, deps));
+  const room = isThere ? undefined : await uploadRoom(target, undefined, deps);
+  try {
+    await room?.reach(found.bytes);
+    return (await linkStored(image, found, deps)) ? found : undefined;
+  } finally {
+    await room?.release();
+  }
 }
 
 async function inRegistry(

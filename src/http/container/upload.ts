@@ -17,7 +17,7 @@ import {
 import type { RegistryRepositoryRow } from "../../projections/registry/repository.ts";
 import type { Answer } from "../core/answer.ts";
 import type { Deps } from "../core/deps.ts";
-import { uploadBytesMax } from "../registry/store.ts";
+import { uploadBytesMax, uploadRoom } from "../registry/store.ts";
 import { blobsOfImages, createdBlob, digestIn, mounted } from "./blob.ts";
 import { type ContainerCall, type ContainerRequest, targetOf } from "./call.ts";
 import { containerRefusal } from "./error.ts";
@@ -151,9 +151,11 @@ async function received(request: ContainerRequest, upload: Upload, deps: Deps): 
   }
   // Most clients send nothing more when they end an upload.
   if (range === undefined && request.request.header("content-length") === "0") return upload;
-  const bytesMax = Math.max(0, (await uploadBytesMax(target, deps)) - upload.bytes);
+  const left = await uploadBytesMax(target, deps);
+  const bytesMax = Math.max(0, Math.min(left, deps.config.packageFileBytesMax - upload.bytes));
   const { body } = request.request.incoming(bytesMax);
-  const held = await deps.blobs.putPlain(body, { bytesMax, signal: request.request.signal });
+  const room = await uploadRoom(target, request.request, deps);
+  const held = await deps.blobs.putPlain(body, { bytesMax, room, signal: request.request.signal });
   try {
     if (range !== undefined && range !== held.bytes) {
       const message = `${held.bytes} bytes came, not the ${range} of Content-Range.`;

@@ -1,7 +1,9 @@
+import { noLimit, type Room } from "../../platform/blob/room.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import type { ProjectRow } from "../../projections/project/project.ts";
-import { projectBytesLeft } from "../../projections/project/repository-size.ts";
+import { projectBytesLeft, roomInProject } from "../../projections/project/repository-size.ts";
 import type { Deps } from "../core/deps.ts";
+import type { RequestContext } from "../core/request.ts";
 
 /**
  * How large a file may be that a project takes now, in bytes.
@@ -17,4 +19,15 @@ export async function roomForFile(
   const left = project === undefined ? 0 : await projectBytesLeft(deps)(project);
   if (left > 0) return Math.min(left, bytesMax);
   throw new Refusal("too_large", "project.full", "The project has no room left.");
+}
+
+/** Room for what a request brings, as much as its body has from the first byte; more of it as more comes. */
+export function roomOf(
+  request: Pick<RequestContext, "header"> | undefined,
+  project: Pick<ProjectRow, "id" | "allowed_bytes"> | undefined,
+  deps: Pick<Deps, "db" | "git" | "config">,
+): Room {
+  if (project === undefined) return noLimit;
+  const length = request?.header("content-length") ?? "";
+  return roomInProject(project, deps, /^\d{1,15}$/.test(length) ? Number(length) : 0);
 }

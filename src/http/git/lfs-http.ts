@@ -15,7 +15,7 @@ import { objectCalls } from "./lfs-object.ts";
 import type { LfsCall, LfsRequest } from "./lfs-request.ts";
 import { repositoryPath } from "./path.ts";
 
-export type LfsHttpDeps = Deps & GitAccessDeps & Pick<LfsRequest, "bytesLeft">;
+export type LfsHttpDeps = Deps & GitAccessDeps & Pick<LfsRequest, "bytesLeft" | "hold">;
 
 const path = repositoryPath("info/lfs/(.+)");
 /** A line that is silent for so long is dead; the largest object on a slow one takes hours. */
@@ -52,7 +52,14 @@ export function lfsHttp(deps: LfsHttpDeps): Middleware {
         return access;
       };
       watchConnection(ctx, limits);
-      const request: LfsRequest = { ctx, params, prove, tokens, bytesLeft: deps.bytesLeft };
+      const request: LfsRequest = {
+        ctx,
+        params,
+        prove,
+        tokens,
+        bytesLeft: deps.bytesLeft,
+        hold: deps.hold,
+      };
       await call.handle(request, deps);
     } catch (error) {
       answerRefusal(ctx, error, deps);

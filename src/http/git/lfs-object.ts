@@ -139,12 +139,14 @@ const upload: LfsCall = {
       const message = `An object has at most ${bytesMax} bytes.`;
       throw new Refusal("too_large", "blob.too_large", message);
     }
-    if (bytes > (await request.bytesLeft(project))) {
-      throw new HttpRefusal(507, "project.full", "The project has no room for it.");
-    }
+    const room = await request.hold(project, bytes).catch((error: unknown) => {
+      if (!(error instanceof Refusal && error.code === "project.full")) throw error;
+      throw new HttpRefusal(507, error.code, "The project has no room for it.");
+    });
     const body = requestBody(ctx, bytes + 1);
     const blob = await deps.blobs.putPlain(body, {
       bytesMax: bytes,
+      room,
       expected: { sha256: oid, bytes },
     });
     if (!(await mayStillUpload(access, { ...deps, tokens: request.tokens }))) {

@@ -3,6 +3,7 @@ import type { z } from "zod";
 
 import { requestedBy } from "../../commands/core/requested.ts";
 import type { EventMetadata } from "../../events/core/event.ts";
+import type { Room } from "../../platform/blob/room.ts";
 import type { LfsOperation, LfsTokens } from "../../platform/key/lfs-token.ts";
 import type { Caller } from "../access/gate.ts";
 import { bodyLimitsDefault, readJson } from "../core/body.ts";
@@ -21,6 +22,8 @@ export type LfsRequest = Readonly<{
   tokens: LfsTokens;
   /** What the quota of a project leaves. */
   bytesLeft: (project: LfsAccess["project"]) => Promise<number>;
+  /** Room in it for an object of so many bytes. @throws Refusal 413 `project.full` */
+  hold: (project: LfsAccess["project"], bytes: number) => Promise<Room>;
 }>;
 
 /** One operation of git-lfs. */

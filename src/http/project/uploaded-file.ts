@@ -15,7 +15,7 @@ import { requestedPortion } from "../file/byte-range.ts";
 import { type FormFile, receiveFiles } from "../file/multipart.ts";
 import { mustBeFileName } from "../file/name.ts";
 import { openReferred } from "../file/referred-blob.ts";
-import { roomForFile } from "../file/room.ts";
+import { roomForFile, roomOf } from "../file/room.ts";
 
 const tag = "Issues";
 const path = "/project/{ownerAlias}/{projectAlias}/file";
@@ -109,11 +109,16 @@ type Stored = Readonly<{ name: string; blob: HeldBlob }>;
 async function store(
   { fileName: name, content }: FormFile,
   bytesMax: number,
-  { signal }: Writing,
-  { blobs }: Deps,
+  request: Writing,
+  deps: Deps,
 ): Promise<Stored> {
   mustBeFileName(name, key, "file.name");
-  return { name, blob: await blobs.put(content, { bytesMax, signal }) };
+  const options = {
+    bytesMax,
+    signal: request.signal,
+    room: roomOf(request, request.project, deps),
+  };
+  return { name, blob: await deps.blobs.put(content, options) };
 }
 
 async function record(

@@ -4,6 +4,7 @@ import { stepOf } from "../../commands/core/step.ts";
 import { type PackageVersionCommand, packageVersion } from "../../commands/package/version.ts";
 import type { PackageCoordinates, PackageType } from "../../events/package/version.ts";
 import type { HeldBlob } from "../../platform/blob/blobs.ts";
+import type { Room } from "../../platform/blob/room.ts";
 import { invariant } from "../../platform/invariant.ts";
 import { Limit } from "../../platform/limit.ts";
 import {
@@ -20,7 +21,7 @@ import type { RegistryRepositoryRow } from "../../projections/registry/repositor
 import { stamped, type Unstamped } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
 import type { RequestContext } from "../core/request.ts";
-import { roomForFile } from "../file/room.ts";
+import { roomForFile, roomOf } from "../file/room.ts";
 import { provedStamp } from "./stamp.ts";
 
 /** Inspecting an archive can mean to unpack a gigabyte: few at a time. */
@@ -31,6 +32,8 @@ const metadataBytesMax = 256 * 1024;
 
 /** What a file turned out to be. `metadata` is what the indexes of its type show of it. */
 export type Inspected = PackageFileName & Readonly<{ metadata?: unknown }>;
+
+type Owned = Pick<RegistryRepositoryRow, "owner_type" | "owner_id">;
 
 export type Received = Readonly<{ inspected: Inspected; blob: HeldBlob }>;
 
@@ -46,20 +49,34 @@ export type Upload = Readonly<{
 export async function uploadBytesMax(target: RegistryRepositoryRow, deps: Deps): Promise<number> {
   const { packageFileBytesMax } = deps.config;
   if (target.owner_type !== "PROJECT") return packageFileBytesMax;
-  const project = await findProjectById(deps.db, target.owner_id);
-  return roomForFile(project, packageFileBytesMax, deps);
+  return roomForFile(await ownerOf(target, deps), packageFileBytesMax, deps);
+}
+
+/** Undefined for a company, which has no quota. */
+async function ownerOf({ owner_type, owner_id }: Owned, { db }: Pick<Deps, "db">) {
+  return owner_type === "PROJECT" ? await findProjectById(db, owner_id) : undefined;
+}
+
+/** Room for one file, of a request as a rule, in what the quota leaves to the owner. */
+export async function uploadRoom(
+  target: Owned,
+  request: Pick<RequestContext, "header"> | undefined,
+  deps: Deps,
+): Promise<Room> {
+  return roomOf(request, await ownerOf(target, deps), deps);
 }
 
 /** Stores the bytes and holds them. Nothing is left when they are refused. @throws Refusal */
 export async function receive(
   content: Readable,
   { target, inspect, mayBeEmpty = false }: Upload,
-  request: Pick<RequestContext, "signal">,
+  request: Pick<RequestContext, "signal" | "header">,
   deps: Deps,
 ): Promise<Received> {
   const found: { inspected?: Inspected } = {};
   const blob = await deps.blobs.put(content, {
     bytesMax: await uploadBytesMax(target, deps),
+    room: await uploadRoom(target, request, deps),
     signal: request.signal,
     async inspect(file, bytes) {
       if (bytes === 0 && !mayBeEmpty) {

@@ -4,6 +4,7 @@ import { release } from "../../commands/release/release.ts";
 import { ReleaseFileId, type ReleaseId } from "../../events/core/ids.ts";
 import type { ReleaseFile } from "../../events/release/release.ts";
 import type { HeldBlob } from "../../platform/blob/blobs.ts";
+import { type Room, shareOf } from "../../platform/blob/room.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { findReleaseFile, type ReleaseFileRow } from "../../projections/release/release.ts";
@@ -16,7 +17,7 @@ import { requestedPortion } from "../file/byte-range.ts";
 import { type FormFile, receiveFiles } from "../file/multipart.ts";
 import { mustBeFileName } from "../file/name.ts";
 import { openReferred } from "../file/referred-blob.ts";
-import { roomForFile } from "../file/room.ts";
+import { roomForFile, roomOf } from "../file/room.ts";
 import { mustFindRelease, ReleaseParams, shown, writing } from "./release.ts";
 import { ReleaseView } from "./view.ts";
 
@@ -41,18 +42,20 @@ const postReleaseFiles = route({
   async handle({ params: { releaseUuid }, request }, deps) {
     await mustFindRelease(releaseUuid, request, deps);
     const { releaseFileBytesMax: bytesMax } = deps.config;
-    const room: Room = {
-      left: await roomForFile(request.project, Number.MAX_SAFE_INTEGER, deps),
-      before: Promise.resolve(),
-    };
+    await roomForFile(request.project, bytesMax, deps);
+    const whole = roomOf(request, request.project, deps);
+    const total = { bytes: 0 };
     const stored = await receiveFiles(request.incoming(bytesMax * filesMax + overheadBytes), {
       key,
       filesMax,
-      take: (file, index) => store(file, { index, room }, request, deps),
+      take: (file, index) => store(file, { index, room: shareOf(whole, total) }, request, deps),
       undo: ({ blob }) => blob.release(),
+    }).catch(async (error: unknown) => {
+      await whole.release();
+      throw error;
     });
     const letGo = async (): Promise<void> => {
-      await Promise.all(stored.map(({ blob }) => blob.release()));
+      await Promise.all([whole.release(), ...stored.map(({ blob }) => blob.release())]);
     };
     try {
       await addFiles(releaseUuid, stored, request, deps);
@@ -137,8 +140,6 @@ export const releaseFileRoutes: readonly Route[] = [
 ];
 
 type Writing = RequestFor<"project:DEVELOPER">;
-/** What the files of one request share. The end of one may still be written when the next begins. */
-type Room = { left: number; before: Promise<unknown> };
 type Stored = Readonly<{ file: ReleaseFile; blob: HeldBlob }>;
 
 async function store(
@@ -148,14 +149,8 @@ async function store(
   { blobs, config }: Deps,
 ): Promise<Stored> {
   mustBeFileName(fileName, key, "release_file.name");
-  const storing = room.before.then(async () => {
-    const bytesMax = Math.min(config.releaseFileBytesMax, room.left);
-    const put = await blobs.put(content, { bytesMax, signal });
-    room.left -= put.bytes;
-    return put;
-  });
-  room.before = storing.catch(() => undefined);
-  const blob = await storing;
+  const { releaseFileBytesMax: bytesMax } = config;
+  const blob = await blobs.put(content, { bytesMax, signal, room });
   const fileId = ReleaseFileId.parse(deterministicId(commandId, "release file", index));
   const { bytes, digests } = blob;
   return { blob, file: { fileId, name: fileName, bytes, ...digests } };

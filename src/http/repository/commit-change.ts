@@ -10,7 +10,7 @@ import type { Repository } from "../../platform/git/repository.ts";
 import { editTree, rawEntries } from "../../platform/git/tree-edit.ts";
 import { invariant } from "../../platform/invariant.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import { projectBytesLeft } from "../../projections/project/repository-size.ts";
+import { holdInProject } from "../../projections/project/repository-size.ts";
 import { findRef, listRefs } from "../../projections/repository/git-ref.ts";
 import { accountIdent } from "../../projections/user/commit-author.ts";
 import { mustReadCommit } from "../access/repository-access.ts";
@@ -66,10 +66,11 @@ const createCommit = route({
       const wish = { ref, before, after: before ?? parentId ?? "new" };
       await mustBeAllowed(deps, request, repository, [wish]);
       const files = await carryOut(repository, parentId, body.actions);
-      await mustFit(files, request.project, deps);
       if (first.basis) await mustTouchOthers(repository, first.basis, basis, files);
       first.basis = basis;
-      const after = await commitFiles(repository, { ...files, parentId, ...body }, request, deps);
+      const after = await inRoomFor(files, request.project, deps, () =>
+        commitFiles(repository, { ...files, parentId, ...body }, request, deps),
+      );
       return [{ ref, before, after }];
     };
     const { refs } = await changeRefsFor(request, deps, { plan, retries: true });
@@ -113,15 +114,23 @@ async function basisOf(
 }
 
 /** @throws Refusal 422 `project.full`: who may not push so much may not commit it here either */
-async function mustFit(
+async function inRoomFor<Result>(
   { blobs }: FileChanges,
   project: Writing["project"],
   deps: Deps,
-): Promise<void> {
+  run: () => Promise<Result>,
+): Promise<Result> {
   const bytes = blobs.reduce((sum, { data }) => sum + data.length, 0);
-  if (bytes <= (await projectBytesLeft(deps)(project))) return;
-  const message = "The files are more than the project may still take.";
-  throw new Refusal("unprocessable", "project.full", message);
+  const room = await holdInProject(deps)(project, bytes).catch((error: unknown) => {
+    if (!(error instanceof Refusal && error.code === "project.full")) throw error;
+    const message = "The files are more than the project may still take.";
+    throw new Refusal("unprocessable", error.code, message);
+  });
+  try {
+    return await run();
+  } finally {
+    await room.release();
+  }
 }
 
 /** @throws Refusal 409 when what is changed here was changed by who was faster */

@@ -3,6 +3,7 @@ import { rm } from "node:fs/promises";
 import type { Readable } from "node:stream";
 import type { Knex } from "knex";
 import { takeLock } from "../postgres/lock.ts";
+import type { Room } from "./room.ts";
 import { type Digests, type SpoolOptions, spool, spoolPlain } from "./spool.ts";
 import type { BlobDigest, BlobInfo, BlobRange, BlobStorage, Spooled } from "./store.ts";
 
@@ -15,7 +16,10 @@ export type HeldBlob = Readonly<{
   release: () => Promise<void>;
 }>;
 
-export type PutOptions = SpoolOptions &
+/** Room for content is held with it, and given back with its hold. */
+type Roomy<Options> = Omit<Options, "room"> & Readonly<{ room?: Room | undefined }>;
+
+export type PutOptions = Roomy<SpoolOptions> &
   Readonly<{
     /** Looks into what came, as a file of this machine, before it is stored; throws to refuse it. */
     inspect?: ((file: string, bytes: number) => Promise<void>) | undefined;
@@ -30,7 +34,7 @@ export type Blobs = Readonly<{
    */
   put: (source: Readable, options: PutOptions) => Promise<HeldBlob>;
   /** The same without other digests than the one it is named by: for content whose name is known. */
-  putPlain: (source: Readable, options: SpoolOptions) => Promise<Omit<HeldBlob, "digests">>;
+  putPlain: (source: Readable, options: Roomy<SpoolOptions>) => Promise<Omit<HeldBlob, "digests">>;
   /** Holds what is stored already, for something new that is to refer to it; undefined when it is not there. */
   hold: (digest: BlobDigest) => Promise<Omit<HeldBlob, "digests"> | undefined>;
   stat: (digest: BlobDigest) => Promise<BlobInfo | undefined>;
@@ -79,12 +83,16 @@ export function blobsOn(storage: BlobStorage, db: Knex): Blobs {
 
   return {
     async put(source, { inspect, ...options }) {
-      const { digests, ...spooled } = await spool(source, storage.spoolDirectory, options);
-      return { ...(await publish(spooled, inspect)), digests };
+      return await inRoom(options.room, async () => {
+        const { digests, ...spooled } = await spool(source, storage.spoolDirectory, options);
+        return { ...(await publish(spooled, inspect)), digests };
+      });
     },
 
     async putPlain(source, options) {
-      return publish(await spoolPlain(source, storage.spoolDirectory, options));
+      return await inRoom(options.room, async () =>
+        publish(await spoolPlain(source, storage.spoolDirectory, options)),
+      );
     },
 
     hold: (digest) => holdStored(digest, { db, storage }),
@@ -99,6 +107,24 @@ export function blobsOn(storage: BlobStorage, db: Knex): Blobs {
     },
     close,
   };
+}
+
+async function inRoom<Blob extends Pick<HeldBlob, "release" | "bytes">>(
+  room: Room | undefined,
+  store: () => Promise<Blob>,
+): Promise<Blob> {
+  if (room === undefined) return await store();
+  try {
+    const blob = await store();
+    await room.settle(blob.bytes);
+    const release = async (): Promise<void> => {
+      await Promise.all([blob.release(), room.release()]);
+    };
+    return { ...blob, release };
+  } catch (error) {
+    await room.release().catch(() => undefined);
+    throw error;
+  }
 }
 
 type Kept = Readonly<{ db: Knex; storage: BlobStorage }>;

@@ -5,6 +5,7 @@ import { addAbortSignal, type Readable } from "node:stream";
 
 import { Limit } from "../limit.ts";
 import { Refusal } from "../refusal.ts";
+import type { Room } from "./room.ts";
 import type { Spooled } from "./store.ts";
 
 /** Digests of the same bytes, in lower case hex. */
@@ -13,6 +14,8 @@ export type Digests = Readonly<{ md5: string; sha1: string; sha256: string; sha5
 export type SpoolOptions = Readonly<{
   /** Content beyond this is refused while it arrives. */
   bytesMax: number;
+  /** Taken before the first byte and while more come. */
+  room?: Pick<Room, "reach"> | undefined;
   /** Digest and size that the sender has stated. */
   expected?: Readonly<{ sha256: string; bytes: number }> | undefined;
   signal?: AbortSignal | undefined;
@@ -33,7 +36,7 @@ const syncs = new Limit({ name: "blob.syncs", total: 1, whenFull: "wait", keepsT
  * Writes the bytes to a new file of the directory as they come, no faster than the disk takes them,
  * and computes their digests on the way. Whatever goes wrong, nothing is left behind.
  *
- * @throws Refusal 413 `blob.too_large`, 422 `blob.digest_mismatch`, `blob.size_mismatch`; what the
+ * @throws Refusal 413 `blob.too_large`, `project.full`, 422 `blob.digest_mismatch`, `blob.size_mismatch`; what the
  *   source throws
  */
 export async function spool(
@@ -63,11 +66,12 @@ export async function spoolPlain(
 async function gather(
   source: Readable,
   directory: string,
-  { bytesMax, expected, signal }: SpoolOptions,
+  { bytesMax, room, expected, signal }: SpoolOptions,
   names: readonly HashName[],
 ): Promise<Spooled & Readonly<{ digestOf: (name: HashName) => string }>> {
   // An error before the first read would end the process; the read reports it as well.
   source.on("error", () => undefined);
+  await room?.reach(1);
   await mkdir(directory, { recursive: true });
   const file = path.join(directory, randomUUID());
   // md5 and sha1 are for callers that need them; content is identified by sha256.
@@ -76,7 +80,7 @@ async function gather(
   const handle = await open(file, "wx");
   if (signal !== undefined) addAbortSignal(signal, source);
   try {
-    const bytes = await write(source, { handle, hashes, bytesMax });
+    const bytes = await write(source, { handle, hashes, bytesMax, room });
     await handle.sync();
     await handle.close();
     const digests = new Map(hashes.map((hash, index) => [names[index], hash.digest("hex")]));
@@ -91,10 +95,11 @@ async function gather(
   }
 }
 
-type Sink = Readonly<{ handle: FileHandle; hashes: readonly Hash[]; bytesMax: number }>;
+type Sink = Readonly<{ handle: FileHandle; hashes: readonly Hash[] }> &
+  Pick<SpoolOptions, "bytesMax" | "room">;
 
 /** Hashes arriving chunks while earlier ones are written. @returns the number of bytes */
-async function write(source: Readable, { handle, hashes, bytesMax }: Sink): Promise<number> {
+async function write(source: Readable, { handle, hashes, bytesMax, room }: Sink): Promise<number> {
   let bytes = 0;
   let waiting: Buffer[] = [];
   let waitingBytes = 0;
@@ -121,6 +126,7 @@ async function write(source: Readable, { handle, hashes, bytesMax }: Sink): Prom
       if (bytes > bytesMax) {
         throw new Refusal("too_large", "blob.too_large", `The content is over ${bytesMax} bytes.`);
       }
+      await room?.reach(bytes);
       for (const hash of hashes) hash.update(chunk);
       waiting.push(chunk);
       waitingBytes += chunk.length;

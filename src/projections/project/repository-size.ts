@@ -1,5 +1,13 @@
 import type { Knex } from "knex";
 
+import {
+  heldBytes,
+  mustHaveRoom,
+  noLimit,
+  openRoom,
+  type Quota,
+  type Room,
+} from "../../platform/blob/room.ts";
 import { containerBytes } from "../container/manifest.ts";
 import { lfsBytes } from "../git/lfs-object.ts";
 import { packageBytes } from "../package/total.ts";
@@ -61,20 +69,45 @@ async function fileBytes(db: Knex, projectId: string): Promise<number> {
   return Number(rows[0]?.bytes ?? 0);
 }
 
+type Limited = Pick<ProjectRow, "id" | "allowed_bytes">;
+
 type Sized = Readonly<{
   db: Knex;
   git: Readonly<{ find: (projectId: string) => Promise<Measurable | undefined> }>;
   config: Readonly<{ projectBytesMax: number | null }>;
 }>;
 
-/** What may still come, measured now when there is a limit; zero when the project is full. */
+/** What may still come beside what is on its way, measured now when there is a limit; zero when the project is full. */
 export const projectBytesLeft =
   ({ db, git, config }: Sized) =>
-  async (project: Pick<ProjectRow, "id" | "allowed_bytes">): Promise<number> => {
-    const allowed = allowedBytes(project, config.projectBytesMax);
-    if (allowed === null) return unlimited;
-    const repository = (await git.find(project.id)) ?? noRepository;
-    return Math.max(0, allowed - (await bytesTaken(db, project.id, repository)));
+  async (project: Limited): Promise<number> => {
+    const quota = quotaOf(project, { db, git, config });
+    if (quota === undefined) return unlimited;
+    const held = await heldBytes(db, quota.key);
+    return Math.max(0, quota.allowedBytes - held - (await quota.takenBytes()));
+  };
+
+/** Undefined: there is no limit. */
+function quotaOf(project: Limited, { db, git, config }: Sized): Quota | undefined {
+  const allowed = allowedBytes(project, config.projectBytesMax);
+  if (allowed === null) return undefined;
+  const takenBytes = async () =>
+    bytesTaken(db, project.id, (await git.find(project.id)) ?? noRepository);
+  return { key: `project ${project.id}`, allowedBytes: allowed, takenBytes };
+}
+
+/** Room for a file that comes, to be given back once it can be seen. */
+export function roomInProject(project: Limited, deps: Sized, expectedBytes?: number): Room {
+  const quota = quotaOf(project, deps);
+  return quota === undefined ? noLimit : openRoom(deps.db, quota, expectedBytes);
+}
+
+/** Room for what comes now and has so many bytes. @throws Refusal 413 `project.full` */
+export const holdInProject =
+  (deps: Sized) =>
+  async (project: Limited, bytes: number): Promise<Room> => {
+    const quota = quotaOf(project, deps);
+    return quota === undefined ? noLimit : await mustHaveRoom(deps.db, quota, bytes);
   };
 
 export const noRepository: Measurable = { bytes: async () => 0 };

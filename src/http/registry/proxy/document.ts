@@ -215,8 +215,9 @@ async function fetchedInto(
     const type = headers["content-type"] ?? "application/octet-stream";
     at.mustFit?.({ bytes, type });
     // What finds no room is fetched again each time.
-    if (at.isPassing !== true && bytes.length <= (await roomToKeep(proxy, deps))) {
-      const blob = await deps.blobs.putPlain(Readable.from([bytes]), { bytesMax });
+    const room = at.isPassing === true ? undefined : await roomToKeep(proxy, bytes.length, deps);
+    if (room !== undefined) {
+      const blob = await deps.blobs.putPlain(Readable.from([bytes]), { bytesMax, room });
       await keep(deps.db, place, { blob, type, etag: headers["etag"] ?? "" });
     }
     unanswered.delete(serving);

@@ -160,8 +160,10 @@ async function begun(
       upstream.body,
       { promised: at.promised, bytesMax, reach: hold.reach },
       async (content, length) => {
-        if (!proxy.settings.isCaching || length > (await roomToKeep(proxy, deps))) return;
-        const blob = await deps.blobs.putPlain(content, { bytesMax });
+        if (!proxy.settings.isCaching) return;
+        const room = await roomToKeep(proxy, length, deps);
+        if (room === undefined) return;
+        const blob = await deps.blobs.putPlain(content, { bytesMax, room });
         await keep(deps.db, place, { blob, type: "", etag: "" });
       },
     );

@@ -2,8 +2,10 @@ import type { Knex } from "knex";
 import { LRUCache } from "lru-cache";
 
 import type { HeldBlob } from "../../../platform/blob/blobs.ts";
+import { noLimit, type Room } from "../../../platform/blob/room.ts";
+import { Refusal } from "../../../platform/refusal.ts";
 import { findProjectById } from "../../../projections/project/project.ts";
-import { projectBytesLeft } from "../../../projections/project/repository-size.ts";
+import { holdInProject } from "../../../projections/project/repository-size.ts";
 import type { RegistryRepositoryRow } from "../../../projections/registry/repository.ts";
 import type { Deps } from "../../core/deps.ts";
 
@@ -103,14 +105,19 @@ export async function ownsName(
 const formOf = (path: string): string =>
   `^${path.replaceAll(/[!-)+-.:-@[-`{-~]/g, "\\$&").replaceAll("*", "[^/]+")}$`;
 
-/** How much may still be kept, in bytes: what a proxy keeps counts for the quota of its project. */
+/** Room for what is to be kept, which counts for the quota of the proxy's project; undefined when there is none. */
 export async function roomToKeep(
   { owner_type, owner_id }: Pick<RegistryRepositoryRow, "owner_type" | "owner_id">,
+  bytes: number,
   deps: Pick<Deps, "db" | "git" | "config">,
-): Promise<number> {
-  if (owner_type !== "PROJECT") return Number.MAX_SAFE_INTEGER;
+): Promise<Room | undefined> {
+  if (owner_type !== "PROJECT") return noLimit;
   const project = await findProjectById(deps.db, owner_id);
-  return project === undefined ? 0 : await projectBytesLeft(deps)(project);
+  if (project === undefined) return undefined;
+  return await holdInProject(deps)(project, bytes).catch((error: unknown) => {
+    if (error instanceof Refusal && error.code === "project.full") return undefined;
+    throw error;
+  });
 }
 
 /** Keeps the content in the place of what is there, and gives its hold back. */

@@ -17,7 +17,7 @@ import type { Deps } from "../../core/deps.ts";
 import { fileNotFound } from "../../package/request.ts";
 import { sendFile } from "../send-file.ts";
 import { deploymentOf, localSources } from "../source.ts";
-import { type Inspected, type Received, recordAll, uploadBytesMax } from "../store.ts";
+import { type Inspected, type Received, recordAll, uploadBytesMax, uploadRoom } from "../store.ts";
 import type { NativeCall } from "../type.ts";
 import { storeUpload } from "../upload.ts";
 import { type } from "./nuget-package.ts";
@@ -69,7 +69,8 @@ async function inspectSymbols(
     if (names.size > packageFilesMax) throw tooManyFiles();
   };
   await takePdbs(file, { bytesMax, check }, async (pdb, content) => {
-    const blob = await deps.blobs.put(content, { bytesMax });
+    const room = await uploadRoom(target, undefined, deps);
+    const blob = await deps.blobs.put(content, { bytesMax, room });
     const metadata: SymbolMetadata = { symbol: symbolKey(pdb) };
     pdbs.push({ inspected: { ...of, fileName: pdbFileName(pdb), metadata }, blob });
   });
