@@ -82,6 +82,7 @@ const variables = z.object({
   MAX_PROJECT_BYTES: integer(0, Number.MAX_SAFE_INTEGER)
     .transform((bytes) => (bytes === 0 ? null : bytes))
     .default(null),
+  MAX_USER_BYTES: integer(0, Number.MAX_SAFE_INTEGER).optional(),
   PACK_CACHE_BYTES: integer(0, Number.MAX_SAFE_INTEGER).default(2 * 1024 ** 3),
   PROJECT_RETENTION_DAYS: integer(0, 36_500).default(30),
   WEBHOOK_LOG_RETENTION_DAYS: integer(1, 36_500).default(30),
@@ -131,6 +132,8 @@ export type Settings = Readonly<{
   lfsObjectBytesMax: number;
   /** Of a project's repository; null: no limit. */
   projectBytesMax: number | null;
+  /** Of what a person brings into projects of others; as much as a project may take, unless it is set. */
+  userBytesMax: number | null;
   /** Of packs that are kept for repeated requests; 0: none is. */
   keptPacksBytesMax: number;
   /** So long a deleted project can be restored. */
@@ -187,6 +190,8 @@ export function readSettings(environment: Environment = process.env): Settings {
     packageFileBytesMax: data.MAX_PACKAGE_FILE_BYTES,
     lfsObjectBytesMax: data.MAX_LFS_OBJECT_BYTES,
     projectBytesMax: data.MAX_PROJECT_BYTES,
+    userBytesMax:
+      data.MAX_USER_BYTES === undefined ? data.MAX_PROJECT_BYTES : data.MAX_USER_BYTES || null,
     keptPacksBytesMax: data.PACK_CACHE_BYTES,
     projectRetentionDays: data.PROJECT_RETENTION_DAYS,
     webhookLogRetentionDays: data.WEBHOOK_LOG_RETENTION_DAYS,

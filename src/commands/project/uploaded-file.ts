@@ -1,32 +1,44 @@
+import type { UserId } from "../../events/core/ids.ts";
 import {
   type UploadedFileEvent,
   uploadedFileEvents,
   uploadedFileStream,
 } from "../../events/project/uploaded-file.ts";
+import { Refusal } from "../../platform/refusal.ts";
 import type { Decider, Slice } from "../core/decider.ts";
 
-type Uploaded = UploadedFileEvent["data"];
+type Uploaded = Extract<UploadedFileEvent, { type: "FileUploaded" }>["data"];
 
-export type UploadedFileCommand = Readonly<{
-  type: "RecordUpload";
-  file: Omit<Uploaded, "uploadedAt">;
-  at: string;
-}>;
+export type UploadedFileCommand =
+  | Readonly<{ type: "RecordUpload"; file: Omit<Uploaded, "uploadedAt">; at: string }>
+  | Readonly<{ type: "DeleteUpload"; by: UserId; at: string }>;
 
-type State = Readonly<{ isUploaded: boolean }>;
+type State = Readonly<{ uploaded: Uploaded | undefined; isDeleted: boolean }>;
 
 const decider: Decider<State, UploadedFileCommand, UploadedFileEvent> = {
-  initialState: { isUploaded: false },
+  initialState: { uploaded: undefined, isDeleted: false },
 
   /** A repeated upload changes nothing. */
-  decide({ isUploaded }, { file, at }) {
-    return isUploaded ? [] : [{ type: "FileUploaded", data: { ...file, uploadedAt: at } }];
+  decide({ uploaded, isDeleted }, command) {
+    if (command.type === "RecordUpload") {
+      if (uploaded !== undefined) return [];
+      return [{ type: "FileUploaded", data: { ...command.file, uploadedAt: command.at } }];
+    }
+    if (uploaded === undefined || isDeleted) throw fileNotFound();
+    const { projectId } = uploaded;
+    const data = { projectId, deletedById: command.by, deletedAt: command.at };
+    return [{ type: "UploadedFileDeleted", data }];
   },
 
-  evolve() {
-    return { isUploaded: true };
+  evolve(state, event) {
+    if (event.type === "UploadedFileDeleted") return { ...state, isDeleted: true };
+    return { uploaded: event.data, isDeleted: false };
   },
 };
+
+export function fileNotFound(): Refusal {
+  return new Refusal("not_found", "file.not_found", "The project has no such file.");
+}
 
 export const uploadedFile: Slice<State, UploadedFileCommand, typeof uploadedFileEvents> = {
   events: uploadedFileEvents,

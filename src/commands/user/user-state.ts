@@ -18,6 +18,8 @@ export type UserState =
         emailProved: boolean;
         /** Not so while they only ever came in by way of another service. */
         hasPassword: boolean;
+        /** Null: the instance's. */
+        allowedBytes: number | null;
         confirmation?: Link | undefined;
         /** `parts`: hashes of the links that are needed as well. */
         reset?: (Link & Readonly<{ parts: readonly string[] }>) | undefined;

@@ -46,6 +46,7 @@ export type UserCommand =
   | UserLinkCommand
   | (By & Readonly<{ type: "BanUser"; reason: Sealed | null }>)
   | (By & Readonly<{ type: "UnbanUser" }>)
+  | (By & Readonly<{ type: "SetUserQuota"; allowedBytes: number | null }>)
   | Readonly<{ type: "ForgetUser"; at: string }>;
 
 const decider: Decider<UserState, UserCommand, UserEvent> = {
@@ -77,6 +78,13 @@ const decider: Decider<UserState, UserCommand, UserEvent> = {
         return [
           { type: "UserUnbanned", data: { unbannedById: command.by, unbannedAt: command.at } },
         ];
+      case "SetUserQuota": {
+        const { allowedBytes: previous } = mustExist(state);
+        const { allowedBytes, by: changedById, at: changedAt } = command;
+        if (allowedBytes === previous) return [];
+        const data = { allowedBytes, previous, changedById, changedAt };
+        return [{ type: "UserQuotaChanged", data }];
+      }
       case "ChangeUserAlias":
       case "ChangeUserEmail":
       case "ChangeUserPassword":
@@ -100,7 +108,8 @@ const decider: Decider<UserState, UserCommand, UserEvent> = {
         const hasPassword = passwordHash !== null;
         const names = { userId, alias, email, emailDigest };
         const emailProved = event.data.emailProved === true;
-        return { status: "active", ...names, confirmed, emailProved, hasPassword, formers: [] };
+        const none = { formers: [], allowedBytes: null };
+        return { status: "active", ...names, confirmed, emailProved, hasPassword, ...none };
       }
       case "UserAliasChanged":
         return altered(state, { alias: event.data.alias });
@@ -127,6 +136,8 @@ const decider: Decider<UserState, UserCommand, UserEvent> = {
         return altered(state, { reset: undefined, hasPassword: true });
       case "UserProfileChanged":
         return state;
+      case "UserQuotaChanged":
+        return altered(state, { allowedBytes: event.data.allowedBytes });
       case "UserUnbanned":
         return altered(state, { status: "active" });
       case "UserBanned":

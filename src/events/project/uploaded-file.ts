@@ -1,4 +1,4 @@
-import type { z } from "zod";
+import { z } from "zod";
 
 import type { EventOf, EventSchemas } from "../core/event.ts";
 import { IsoInstant, ProjectId, UserId, Uuid } from "../core/ids.ts";
@@ -15,6 +15,13 @@ export const uploadedFileEvents = {
     projectId: ProjectId,
     uploadedById: UserId,
     uploadedAt: IsoInstant,
+    /** True: who uploaded it was no member of the project, and it counts for their quota. */
+    isByOutsider: z.literal(true).optional(),
+  }),
+  UploadedFileDeleted: z.object({
+    projectId: ProjectId,
+    deletedById: UserId,
+    deletedAt: IsoInstant,
   }),
 } as const satisfies EventSchemas;
 

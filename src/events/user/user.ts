@@ -91,6 +91,13 @@ export const userEvents = {
     bannedAt: IsoInstant,
   }),
   UserUnbanned: z.object({ unbannedById: UserId, unbannedAt: IsoInstant }),
+  /** Of what the person brings into projects of others; null: the instance's. */
+  UserQuotaChanged: z.object({
+    allowedBytes: z.int().nonnegative().nullable(),
+    previous: z.int().nonnegative().nullable(),
+    changedById: UserId,
+    changedAt: IsoInstant,
+  }),
   /** The person's key is gone: what was sealed under it reads as null from here on. */
   UserForgotten: z.object({ forgottenAt: IsoInstant }),
 } as const satisfies EventSchemas;

@@ -43,6 +43,7 @@ export type Deps = Readonly<{
     lfsObjectBytesMax: number;
     /** Of a project's repository; null: no limit. */
     projectBytesMax: number | null;
+    userBytesMax: number | null;
     /** So long a deleted project can be restored. */
     projectRetentionDays: number;
   }>;

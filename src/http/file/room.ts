@@ -28,6 +28,11 @@ export function roomOf(
   deps: Pick<Deps, "db" | "git" | "config">,
 ): Room {
   if (project === undefined) return noLimit;
+  return roomInProject(project, deps, lengthOf(request));
+}
+
+/** Of a body, as far as the request says it. */
+export function lengthOf(request: Pick<RequestContext, "header"> | undefined): number {
   const length = request?.header("content-length") ?? "";
-  return roomInProject(project, deps, /^\d{1,15}$/.test(length) ? Number(length) : 0);
+  return /^\d{1,15}$/.test(length) ? Number(length) : 0;
 }

@@ -6,6 +6,7 @@ import { projectRoutes } from "./project.ts";
 import { projectQuotaRoutes } from "./quota.ts";
 import { projectSettingRoutes } from "./setting.ts";
 import { uploadedFileRoutes } from "./uploaded-file.ts";
+import { userQuotaRoutes } from "./user-quota.ts";
 
 export const projectSectionRoutes: readonly Route[] = [
   ...projectDeletionRoutes,
@@ -15,4 +16,5 @@ export const projectSectionRoutes: readonly Route[] = [
   ...projectQuotaRoutes,
   ...projectSettingRoutes,
   ...uploadedFileRoutes,
+  ...userQuotaRoutes,
 ];

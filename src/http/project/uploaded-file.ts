@@ -1,12 +1,23 @@
 import { z } from "zod";
 
-import { uploadedFile } from "../../commands/project/uploaded-file.ts";
+import { fileNotFound, uploadedFile } from "../../commands/project/uploaded-file.ts";
 import { UploadedFileId } from "../../events/project/uploaded-file.ts";
 import type { HeldBlob } from "../../platform/blob/blobs.ts";
+import { noLimit, type Room } from "../../platform/blob/room.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import { findUploadedFile, type UploadedFileRow } from "../../projections/project/uploaded-file.ts";
+import {
+  findUploadedFile,
+  listUploadedFiles,
+  type UploadedFileRow,
+} from "../../projections/project/uploaded-file.ts";
+import { roomOfUser } from "../../projections/project/user-quota.ts";
+import { isMember } from "../../projections/team/member-role.ts";
+import { findUserById } from "../../projections/user/user.ts";
+import { atLeast } from "../access/access.ts";
+import { mustSuffice } from "../access/role-access.ts";
 import type { StreamReply } from "../core/answer.ts";
+import { stampOf } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
 import type { RequestFor } from "../core/request.ts";
 import { type Route, route } from "../core/route.ts";
@@ -15,7 +26,7 @@ import { requestedPortion } from "../file/byte-range.ts";
 import { type FormFile, receiveFiles } from "../file/multipart.ts";
 import { mustBeFileName } from "../file/name.ts";
 import { openReferred } from "../file/referred-blob.ts";
-import { roomForFile, roomOf } from "../file/room.ts";
+import { lengthOf, roomForFile, roomOf } from "../file/room.ts";
 
 const tag = "Issues";
 const path = "/project/{ownerAlias}/{projectAlias}/file";
@@ -36,6 +47,11 @@ const UploadedFileView = z
   })
   .meta({ id: "UploadedFile" });
 
+const ListedFileView = UploadedFileView.extend({
+  uploadedById: z.uuid(),
+  countsFor: z.enum(["PROJECT", "UPLOADER"]).meta({ description: "Whose quota it counts for." }),
+}).meta({ id: "ListedUploadedFile" });
+
 const postFile = route({
   tag,
   scope: "PROJECT_WRITE",
@@ -45,22 +61,26 @@ const postFile = route({
   operationId: "uploadFile",
   summary: "Upload a file for a description or comment",
   description:
-    "At most 50 MiB. It counts for the quota of the project. A text links to it by `webFilePath`.",
+    "At most 50 MiB. It counts for the quota of the project; what is uploaded by who is no member of it, for the quota of that user. A text links to it by `webFilePath`.",
   params: z.object(names),
   upload: key,
   reply: UploadedFileView,
   errors: [403, 404],
   async handle({ request }, deps) {
-    const bytesMax = await roomForFile(request.project, fileBytesMax, deps);
+    const isByOutsider = !(await isMember(deps.db, request.project, request.userId));
+    const counted = { request, isByOutsider };
+    const bytesMax = isByOutsider
+      ? fileBytesMax
+      : await roomForFile(request.project, fileBytesMax, deps);
     const [stored] = await receiveFiles(request.incoming(fileBytesMax + overheadBytes), {
       key,
       filesMax: 1,
-      take: (file) => store(file, bytesMax, request, deps),
+      take: (file) => store(file, bytesMax, counted, deps),
       undo: ({ blob }) => blob.release(),
     });
     if (stored === undefined) throw fileNotFound();
     try {
-      const id = await record(stored, request, deps);
+      const id = await record(stored, counted, deps);
       await stored.blob.release();
       return present(await mustFindFile(id, request, deps), request);
     } catch (error) {
@@ -101,34 +121,96 @@ const downloadFile = route({
   },
 });
 
-export const uploadedFileRoutes: readonly Route[] = [downloadFile, postFile];
+const listFiles = route({
+  tag,
+  scope: "PROJECT_READ",
+  access: "project:GUEST",
+  method: "get",
+  path,
+  operationId: "listUploadedFiles",
+  summary: "List the uploaded files",
+  description: "Newest first: all of them for ADMINs, for others those that they have uploaded.",
+  params: z.object(names),
+  list: "uploadFileList",
+  reply: ListedFileView,
+  errors: [403, 404, 422],
+  async handle({ page: { size: limit, offset }, request }, deps) {
+    const { project, userId } = request;
+    const by = atLeast(request.role, "ADMIN") ? undefined : userId;
+    const { rows, total } = await listUploadedFiles(deps.db, project.id, by, { limit, offset });
+    const items = rows.map((row) => ({
+      ...present(row, request),
+      uploadedById: row.uploaded_by_id,
+      countsFor: row.is_by_outsider ? ("UPLOADER" as const) : ("PROJECT" as const),
+    }));
+    return { items, totalElements: total };
+  },
+});
+
+const deleteFile = route({
+  tag,
+  scope: "PROJECT_WRITE",
+  access: "project:GUEST",
+  method: "delete",
+  path: `${path}/{fileUuid}`,
+  operationId: "deleteUploadedFile",
+  summary: "Delete an uploaded file",
+  description: "For who uploaded it and for ADMINs. Texts that link to it stay as they are.",
+  params: z.object({ ...names, fileUuid: UploadedFileId }),
+  reply: "empty",
+  errors: [403, 404],
+  async handle({ params: { fileUuid }, request }, deps) {
+    const row = await mustFindFile(fileUuid, request, deps);
+    if (row.uploaded_by_id !== request.userId) {
+      mustSuffice(request.role, { resource: "project", role: "ADMIN" });
+    }
+    const command = { type: "DeleteUpload", ...stampOf(request, deps) } as const;
+    await request.execute(uploadedFile, fileUuid, command);
+  },
+});
+
+export const uploadedFileRoutes: readonly Route[] = [deleteFile, downloadFile, listFiles, postFile];
 
 type Writing = RequestFor<"project:GUEST">;
+/** Whose quota it is. */
+type Counted = Readonly<{ request: Writing; isByOutsider: boolean }>;
 type Stored = Readonly<{ name: string; blob: HeldBlob }>;
 
 async function store(
   { fileName: name, content }: FormFile,
   bytesMax: number,
-  request: Writing,
+  { request, isByOutsider }: Counted,
   deps: Deps,
 ): Promise<Stored> {
   mustBeFileName(name, key, "file.name");
-  const options = {
-    bytesMax,
-    signal: request.signal,
-    room: roomOf(request, request.project, deps),
-  };
+  const room = isByOutsider
+    ? await roomOfUploader(request, deps)
+    : roomOf(request, request.project, deps);
+  const options = { bytesMax, signal: request.signal, room };
   return { name, blob: await deps.blobs.put(content, options) };
+}
+
+async function roomOfUploader(request: Writing, deps: Deps): Promise<Room> {
+  const user = await findUserById(deps.db, request.userId);
+  return user === undefined ? noLimit : roomOfUser(user, lengthOf(request), deps);
 }
 
 async function record(
   { name, blob: { bytes, digests } }: Stored,
-  request: Writing,
+  { request, isByOutsider }: Counted,
   { now }: Deps,
 ): Promise<UploadedFileId> {
   const uploadedFileId = UploadedFileId.parse(deterministicId(request.commandId, "file"));
   const { project, userId: uploadedById } = request;
-  const file = { uploadedFileId, projectId: project.id, name, bytes, ...digests, uploadedById };
+  const file = {
+    uploadedFileId,
+    projectId: project.id,
+    name,
+    bytes,
+    ...digests,
+    uploadedById,
+    ...(isByOutsider && { isByOutsider }),
+  };
   const command = { type: "RecordUpload", file, at: now().toISOString() } as const;
   await request.execute(uploadedFile, uploadedFileId, command);
   return uploadedFileId;
@@ -157,8 +239,4 @@ function present(
     fileSize: String(bytes),
     uploadDate: created_at,
   };
-}
-
-function fileNotFound(): Refusal {
-  return new Refusal("not_found", "file.not_found", "The project has no such file.");
 }

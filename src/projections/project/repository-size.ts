@@ -54,7 +54,7 @@ async function fileBytes(db: Knex, projectId: string): Promise<number> {
          join release_file as file on file.release_id = release.id
          where release.project_id = :projectId
        union all
-       select bytes from uploaded_file where project_id = :projectId
+       select bytes from uploaded_file where project_id = :projectId and not is_by_outsider
        union all
        select bytes from job_artifact where project_id = :projectId
        union all

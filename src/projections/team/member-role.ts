@@ -66,6 +66,10 @@ const scopeOf = (project: ProjectScope): RoleScope => ({
   isPrivate: project.is_private,
 });
 
+/** Whether a role was given: not the one that everybody has in what is public. */
+export const isMember = async (db: Knex, project: ProjectScope, userId: string): Promise<boolean> =>
+  (await projectRole(db, { ...project, is_private: true }, userId)) !== undefined;
+
 export type TeamScope = Pick<TeamRow, "id" | "owner_user_id" | "owner_company_id" | "is_private">;
 
 export const teamRole = (db: Knex, team: TeamScope, userId: string | null) =>

@@ -28,6 +28,8 @@ export type UserRow = Readonly<{
   banned_at: Date | null;
   forgotten_at: Date | null;
   created_at: Date;
+  /** Null: the instance's. */
+  allowed_bytes: bigint | null;
 }>;
 
 /** Of everybody who was not forgotten. */
@@ -36,7 +38,7 @@ const people = tableOf<UserRow>({ name: "app_user", key: ["id"], total: peopleTo
 
 export const userProjection = defineRowProjection({
   name: "user",
-  version: 4,
+  version: 5,
   tables: ["app_user", peopleTotal.table],
   async create(tx) {
     await tx.schema.createTable("app_user", (table) => {
@@ -52,6 +54,7 @@ export const userProjection = defineRowProjection({
       table.timestamp("banned_at");
       table.timestamp("forgotten_at");
       table.timestamp("created_at").notNullable();
+      table.bigInteger("allowed_bytes");
     });
     await peopleTotal.create(tx);
   },
@@ -90,6 +93,7 @@ export const userProjection = defineRowProjection({
         banned_at: null,
         forgotten_at: null,
         created_at: new Date(data.registeredAt),
+        allowed_bytes: null,
       };
       rows.put(people, row);
     },
@@ -123,6 +127,8 @@ export const userProjection = defineRowProjection({
     },
     UserBanned: (rows, { stream, data }) =>
       change(rows, stream, { banned_at: new Date(data.bannedAt) }),
+    UserQuotaChanged: (rows, { stream, data: { allowedBytes } }) =>
+      change(rows, stream, { allowed_bytes: allowedBytes === null ? null : BigInt(allowedBytes) }),
     UserUnbanned: (rows, { stream }) => change(rows, stream, { banned_at: null }),
     UserForgotten: (rows, { stream, data }) =>
       change(rows, stream, {

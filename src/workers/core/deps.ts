@@ -26,6 +26,7 @@ export type WorkerDeps = Readonly<{
   config: Readonly<{
     /** Of a repository; null: no limit. */
     projectBytesMax: number | null;
+    userBytesMax: number | null;
     /** So long a deleted project can be restored. */
     projectRetentionDays: number;
     /** So long deliveries of webhooks are shown after they ended. */

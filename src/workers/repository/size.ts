@@ -42,6 +42,7 @@ const fileTypes = [
   "RegistryRepositoryDeleted",
   "ReleaseFileAdded",
   "ReleaseFileRemoved",
+  "UploadedFileDeleted",
 ];
 
 /** After files that come by other ways than git, and what takes them away; many of one project are measured once. */

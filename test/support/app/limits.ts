@@ -6,6 +6,7 @@ export const limits = {
   packageFileBytesMax: 8 * 1024 ** 2,
   lfsObjectBytesMax: 256 * 1024 ** 2,
   projectBytesMax: null,
+  userBytesMax: null,
   projectRetentionDays: 30,
   webhookLogRetentionDays: 30,
 } as const;
