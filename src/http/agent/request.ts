@@ -1,4 +1,6 @@
+import { setTimeout as delay } from "node:timers/promises";
 import { z } from "zod";
+
 import { jobNumber } from "../../events/pipeline/number.ts";
 import { beginRun } from "../../platform/job-log/store.ts";
 import { hashToken, newToken, tokenPrefixes } from "../../platform/key/token.ts";
@@ -66,6 +68,9 @@ const isUsed = (feature: string): boolean =>
   feature === cancelsGracefully || neededFeatures.has(feature);
 const cancelsGracefully = "cancel_gracefully";
 
+/** As long as the agents that are known pause between two requests. */
+const letGoMs = 3_000;
+
 type Asking = Readonly<{ agent: AgentRow; features: ReadonlySet<string> }>;
 
 type Holding = Readonly<{
@@ -84,10 +89,14 @@ async function heldPoll(
   const waiting = waitingFor(deps.onChange);
   const held = waiting.hold(asking.agent.id);
   try {
-    return await nextWhileHeld(deps, request, { waiting, held, askingNow, first: asking });
+    const job = await nextWhileHeld(deps, request, { waiting, held, askingNow, first: asking });
+    if (job !== undefined || !held.over.aborted) return job;
   } finally {
     held.release();
   }
+  // An agent with too many requests repeats each at once when it has the answer.
+  await delay(letGoMs, undefined, { signal: request.signal }).catch(() => undefined);
+  return undefined;
 }
 
 async function nextWhileHeld(
