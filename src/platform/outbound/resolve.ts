@@ -32,7 +32,7 @@ const lookups = new Limit({
   whenFull: { refuseAfterMs: resolveMsMax },
   waitersMax: 2_000,
   waitersShare: 200,
-  refusal: () => notResolved("Too many names are being resolved"),
+  refusal: () => notResolved("Too many names wait to be resolved."),
 });
 
 type Options = Readonly<{ limit?: Limit; now?: () => number; resolveMs?: number }>;
@@ -57,7 +57,10 @@ export function sharedResolve(resolve: Resolve, options: Options = {}): Resolve 
   const begin = (hostname: string, hold: Hold): Promise<Addresses> => {
     const fail = (error: Error): void =>
       void known.set(hostname, { error, until: now() + failureKeptMs });
-    const late = setTimeout(() => fail(notResolved(`${hostname} is not resolved`)), resolveMs);
+    const late = setTimeout(
+      () => fail(notResolved(`${hostname} was not resolved in time.`)),
+      resolveMs,
+    );
     const resolving = new Promise<Addresses>((found, failed) => {
       resolve(hostname, (error, addresses) => {
         clearTimeout(late);
@@ -100,7 +103,7 @@ export const systemResolve: Resolve = sharedResolve((hostname, done) =>
 async function within(ms: number, task: Promise<Addresses>, hostname: string): Promise<Addresses> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, failed) => {
-    timer = setTimeout(() => failed(notResolved(`${hostname} is not resolved`)), ms);
+    timer = setTimeout(() => failed(notResolved(`${hostname} was not resolved in time.`)), ms);
   });
   try {
     return await Promise.race([task, late]);
@@ -111,7 +114,7 @@ async function within(ms: number, task: Promise<Addresses>, hostname: string): P
 
 /** With the code of a server of names that does not answer. */
 function notResolved(message: string): Error {
-  return Object.assign(new Error(`${message} in time.`), { code: "EAI_AGAIN" });
+  return Object.assign(new Error(message), { code: "EAI_AGAIN" });
 }
 
 const asError = (error: unknown): Error =>

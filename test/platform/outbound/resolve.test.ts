@@ -92,7 +92,7 @@ describe("a shared resolver", () => {
 
   it("fails in time, remembers that, and holds the thread until the system answers", async () => {
     const { lookups, ask, begun, limit } = resolver(20);
-    await expect(ask("never.test")).to.be.rejectedWith("not resolved in time");
+    await expect(ask("never.test")).to.be.rejectedWith("was not resolved in time");
     await eventually(async () => (await ask("never.test").catch(() => "now")) === "now");
     expect([lookups.length, limit.inUse]).to.deep.equal([1, 1]);
     lookups[0]!.done(null, here);
