@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { gzipSync } from "node:zlib";
 
-import { composerZip, conda, deb, npmTarball, tar, tgz, wheel, zip } from "../git/archive.ts";
+import { composerZip, conda, deb, npmTarball, rpm, tar, tgz, wheel, zip } from "../git/archive.ts";
 
 /** How a file of a package is sent to the repository of its type. */
 export type Sending = Readonly<{
@@ -96,6 +96,13 @@ export const sendings = {
     put(
       `linux-64/${name}-${version}-py_0.conda`,
       conda({ name, version, build: "py_0", subdir: "linux-64", ...more }),
+    ),
+  rpm: (name: string, version: string, release = "1"): Sending =>
+    put("upload", rpm(name, version, release)),
+  conan: (name: string, version: string): Sending =>
+    put(
+      `v2/conans/${[name, version].map(encodeURIComponent).join("/")}/_/_/revisions/${"a".repeat(32)}/files/conanfile.py`,
+      Buffer.from("from conan import ConanFile\n"),
     ),
   go: (module: string, version: string, mod = ""): Sending =>
     put("upload", zip([[`${module}@${version}/go.mod`, `module ${module}\n${mod}`]])),

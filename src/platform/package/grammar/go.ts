@@ -1,7 +1,7 @@
 import { badFile } from "../coordinates.ts";
 
 /**
- * A go.mod as ParseLax of golang.org/x/mod/modfile (BSD-3) reads those of dependencies. The newest version's lists which
+ * A go.mod as ParseLax of golang.org/x/mod/modfile (BSD-3) reads those of dependencies. The newest version's says which
  * versions are retracted, so that its fault concerns all.
  */
 

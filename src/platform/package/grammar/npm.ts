@@ -29,7 +29,7 @@ export function isNpmRequirement(text: string): boolean {
 }
 
 const lists = ["os", "cpu", "libc"] as const;
-/** Those of a dependency's own developers are not checked. */
+/** Those that a dependency is developed with are never read. */
 const dependencies = ["dependencies", "optionalDependencies", "peerDependencies"] as const;
 
 /** @throws Refusal 422 in the words of npm */

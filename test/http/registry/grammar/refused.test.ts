@@ -22,7 +22,7 @@ type Cases = Readonly<Record<string, Sending>>;
 const each = (texts: readonly string[], sending: (text: string, n: number) => Sending): Cases =>
   Object.fromEntries(texts.map((text, n) => [text, sending(text, n)]));
 
-const { npm, cargo, pypi, composer, rubygem, helm, debian, cran, conda, go } = sendings;
+const { npm, cargo, pypi, composer, rubygem, helm, debian, cran, conda, go, rpm, conan } = sendings;
 const number = (n: number) => `1.0.${n}`;
 const gemNeeds = (version: string, by = ">=") =>
   `dependencies:\n- !ruby/object:Gem::Dependency\n  name: other\n  requirement: !ruby/object:Gem::Requirement\n    requirements:\n    - - "${by}"\n      - !ruby/object:Gem::Version\n        version: "${version}"\n  type: :runtime\n`;
@@ -179,6 +179,16 @@ const refused: Readonly<Record<string, readonly Cases[]>> = {
       (line, n) => go("example.org/tool", `v1.0.${n}`, `${line}\n`),
     ),
   ],
+  // rpm's build/parsePreamble.c, conan's model/recipe_ref.py.
+  rpm: [
+    each(["1-0", "1 0", "1/0", "", "$version$"], (version) => rpm("tool", version)),
+    each(["1-0", "1 0", ""], (release) => rpm("tool", "1.0", release)),
+    each(["-tool", "a b", "a/b", ""], (name) => rpm(name, "1.0")),
+  ],
+  conan: [
+    each(["-1", "1 0", "1@0", "$v"], (version) => conan("tool", version)),
+    each(["-tool", "a b", "a@b"], (name) => conan(name, "1.0")),
+  ],
 };
 
 const taken: Readonly<Record<string, readonly Cases[]>> = {
@@ -316,6 +326,8 @@ const taken: Readonly<Record<string, readonly Cases[]>> = {
       (line, n) => go("example.org/taken", `v1.0.${n}`, line),
     ),
   ],
+  rpm: [each(["1.0~rc1", "1.0^git1", "a_b+c"], (version) => rpm("taken", version))],
+  conan: [each(["1.0", "cci.20240101", "1.0+b"], (version) => conan("taken", version))],
 };
 
 for (const [type, all] of Object.entries(refused)) {
@@ -325,7 +337,9 @@ for (const [type, all] of Object.entries(refused)) {
     it("refuses what its client cannot parse", async () => {
       for (const [what, sending] of all.flatMap(Object.entries) as [string, Sending][]) {
         const { status, text } = await send(type, sending);
-        expect(status, `${JSON.stringify(what)}: ${text}`).to.be.oneOf([400, 422]);
+        expect(status, `${JSON.stringify(what)}: ${text}`).to.be.oneOf(
+          type === "conan" ? [404, 422] : [400, 422],
+        );
       }
     }).timeout(60_000);
 
