@@ -1,3 +1,5 @@
+import { expect } from "chai";
+
 import { settingsDefaults } from "../../../src/events/instance/settings.ts";
 import { needsAdministrator } from "../../../src/http/access/access.ts";
 import { newToken } from "../../../src/platform/key/token.ts";
@@ -64,6 +66,11 @@ export function callerChecks({ world, calls, tokenWithout }: Given): readonly Ch
           mustBe(answer.body["scope"] === scope, `the missing scope ${scope}`, call, answer);
         }
       },
+    },
+    {
+      title: "needs a scope where an administrator is needed",
+      appliesTo: ({ access }) => access === "admin",
+      run: async ({ scope }) => expect(scope).not.to.equal("none"),
     },
     {
       title: "refuses users who are no administrators where one is needed",
