@@ -1,5 +1,5 @@
 import { discoverOidc, type OidcMetadata } from "../../platform/identity/oidc.ts";
-import { samlSsoUrl } from "../../platform/identity/saml-xml.ts";
+import { readSamlSsoUrl } from "../../platform/identity/saml-reader.ts";
 import type { OutboundHttp } from "../../platform/outbound/http.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { cachedQuery } from "../core/cached-query.ts";
@@ -76,7 +76,7 @@ async function fetchSsoUrl(outbound: OutboundHttp, url: string, issuer: string):
   const answer = await outbound.request({ method: "GET", url, headers, ...limits });
   if (answer.status !== 200) throw new Error(`The metadata's address answered ${answer.status}.`);
   if (answer.bodyTruncated) throw new Error("The metadata did not come whole.");
-  return samlSsoUrl(answer.body.toString("utf8"), issuer);
+  return await readSamlSsoUrl(answer.body.toString("utf8"), issuer);
 }
 
 export function unavailable(cause?: unknown): never {

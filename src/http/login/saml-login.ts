@@ -8,8 +8,8 @@ import {
   SamlRefused,
   samlRequestUrl,
   samlServiceMetadata,
-  verifySamlResponse,
 } from "../../platform/identity/saml.ts";
+import { readSamlResponse } from "../../platform/identity/saml-reader.ts";
 import { firstUse, keepProof, takeProof } from "../../platform/identity/sign-in-proof.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { type ConnectionOf, findLoginConnection } from "../../projections/login/connection.ts";
@@ -130,7 +130,7 @@ async function verified(
   deps: PageDeps,
 ): Promise<SamlProof> {
   try {
-    return await verifySamlResponse(await partiesOf(connection, deps), response, deps.now());
+    return await readSamlResponse(await partiesOf(connection, deps), response, deps.now());
   } catch (error) {
     if (!(error instanceof SamlRefused)) throw error;
     const why = { connectionId: connection.id, requestId, why: error.message };

@@ -1,0 +1,25 @@
+import { type SamlParties, type SamlProof, SamlRefused, verifySamlResponse } from "./saml.ts";
+import { samlSsoUrl } from "./saml-xml.ts";
+
+export type SamlQuestion =
+  | Readonly<{ kind: "response"; parties: SamlParties; response: string; now: Date }>
+  | Readonly<{ kind: "metadata"; metadata: string; issuer: string }>;
+
+export type SamlAnswer =
+  | Readonly<{ proof: SamlProof }>
+  | Readonly<{ ssoUrl: string }>
+  | Readonly<{ refused: string }>;
+
+/** XML of strangers is parsed, and their signatures are checked. */
+export async function run(question: SamlQuestion): Promise<SamlAnswer> {
+  try {
+    if (question.kind === "metadata") {
+      return { ssoUrl: samlSsoUrl(question.metadata, question.issuer) };
+    }
+    const { parties, response, now } = question;
+    return { proof: await verifySamlResponse(parties, response, now) };
+  } catch (error) {
+    if (error instanceof SamlRefused) return { refused: error.message };
+    throw error;
+  }
+}
