@@ -7,8 +7,8 @@ import {
   manifestBytesMax,
   type NamedContent,
   type ReadManifest,
-  readManifest,
 } from "../../platform/container/manifest.ts";
+import { readAnyManifest } from "../../platform/container/manifest-reader.ts";
 import { packageVersionIdOf } from "../../platform/package/coordinates.ts";
 import {
   digestOfTag,
@@ -111,7 +111,7 @@ const store: ContainerCall = {
     if (expected !== undefined && expected.text !== digest) {
       throw containerRefusal(400, "DIGEST_INVALID", `The manifest has the digest ${digest}.`);
     }
-    const manifest = readManifest(bytes, request.request.header("content-type"));
+    const manifest = await readAnyManifest(bytes, request.request.header("content-type"));
     const { target, packageId, image } = await targetOf(request, deps);
     const blobs = await mustHave(packageId, manifest, deps);
     // Their uploads may end before the manifest can be seen.

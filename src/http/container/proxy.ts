@@ -2,7 +2,8 @@ import { z } from "zod";
 
 import { digestOf } from "../../platform/container/digest.ts";
 import { hasLinks } from "../../platform/container/link.ts";
-import { manifestBytesMax, readManifest } from "../../platform/container/manifest.ts";
+import { manifestBytesMax } from "../../platform/container/manifest.ts";
+import { readAnyManifest } from "../../platform/container/manifest-reader.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { timeoutSignal } from "../../platform/time/timeout-signal.ts";
 import { type Answer, jsonAnswer, streamAnswer } from "../core/answer.ts";
@@ -86,8 +87,8 @@ const manifest: ProxyRead = {
         accept,
         login,
         bytesMax: manifestBytesMax,
-        mustFit(document) {
-          mustBeManifest(document);
+        async mustFit(document) {
+          await mustBeManifest(document);
           if (expected === undefined || digestOf(document.bytes, algorithm) === expected.text)
             return;
           throw failed("What came is not the manifest of this digest.");
@@ -109,9 +110,9 @@ const manifest: ProxyRead = {
 const typeOf = (contentType: string): string => contentType.split(";", 1)[0]?.trim() ?? "";
 
 /** @throws HttpRefusal 502 */
-function mustBeManifest({ bytes, type }: Document): void {
+async function mustBeManifest({ bytes, type }: Document): Promise<void> {
   try {
-    if (bytes.length <= manifestBytesMax) return void readManifest(bytes, typeOf(type));
+    if (bytes.length <= manifestBytesMax) return void (await readAnyManifest(bytes, typeOf(type)));
   } catch (error) {
     if (!(error instanceof Error)) throw error;
   }

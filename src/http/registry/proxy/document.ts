@@ -43,10 +43,10 @@ export type DocumentAt = Readonly<{
   accept: string;
   login?: UpstreamLogin;
   /** Holds what came against what it has to be, before it is kept. @throws HttpRefusal 502 */
-  mustFit?: (document: Document) => void;
+  mustFit?: (document: Document) => Promise<void>;
   /** Of answers that there are without end: they are not kept. */
   isPassing?: boolean;
-  /** Given where larger ones are read in a thread. */
+  /** Given where larger ones are read in a process. */
   bytesMax?: number;
 }>;
 
@@ -213,7 +213,7 @@ async function fetchedInto(
     const bytesMax = at.bytesMax ?? bytesMaxDefault;
     const bytes = await wholeOf({ body, headers }, bytesMax, hold);
     const type = headers["content-type"] ?? "application/octet-stream";
-    at.mustFit?.({ bytes, type });
+    await at.mustFit?.({ bytes, type });
     // What finds no room is fetched again each time.
     const room = at.isPassing === true ? undefined : await roomToKeep(proxy, bytes.length, deps);
     if (room !== undefined) {
