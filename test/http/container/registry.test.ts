@@ -168,15 +168,12 @@ describe("the registry of containers", () => {
     expect([part.status, await part.text()]).to.deep.equal([206, "of"]);
   });
 
-  it("refuses a manifest with many wrong entries, and delays nobody", async () => {
-    const body = JSON.stringify({
-      schemaVersion: 2,
-      layers: Array.from({ length: 60_000 }, Object),
-    });
+  it("refuses a manifest that takes too much to read, and delays nobody", async () => {
+    const body = `{"schemaVersion": 2, "layers": [${"{},".repeat(1_300_000)}{}]}`;
     const headers = { "content-type": imageType };
     const put = async () => {
       const answer = await send("PUT", `${images}/many/manifests/1`, { headers, body });
-      expect(await codeOf(answer)).to.deep.equal([400, "MANIFEST_INVALID"]);
+      expect(await codeOf(answer)).to.deep.equal([422, "UNKNOWN"]);
     };
     expect(await longestTurnMs(put)).to.be.below(500);
   });
