@@ -67,6 +67,12 @@ export function callerChecks({ world, calls, tokenWithout }: Given): readonly Ch
         }
       },
     },
+    ...administratorChecks({ world, calls }),
+  ];
+}
+
+function administratorChecks({ world, calls }: Pick<Given, "world" | "calls">): readonly Check[] {
+  return [
     {
       title: "needs a scope where an administrator is needed",
       appliesTo: ({ access }) => access === "admin",
@@ -76,7 +82,7 @@ export function callerChecks({ world, calls, tokenWithout }: Given): readonly Ch
       title: "refuses users who are no administrators where one is needed",
       appliesTo: ({ access }) => needsAdministrator(access),
       async run(route) {
-        const by = { name: "a user who is no administrator", token: anna.token };
+        const by = { name: "a user who is no administrator", token: world.anna.token };
         await calls.refuses({ route, by, values: world.hidden }, 403, "auth.admin_required");
       },
     },
