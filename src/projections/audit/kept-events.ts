@@ -1,6 +1,7 @@
 import { LRUCache } from "lru-cache";
 
 import type { Recorded } from "../../events/core/event.ts";
+import { breather } from "../../platform/breather.ts";
 import type { EventStore } from "../../platform/event-store/event-store.ts";
 import type { Happened } from "./happened.ts";
 import { readRecorded } from "./read-events.ts";
@@ -27,12 +28,17 @@ export async function readKept(
 ): Promise<void> {
   const known = keptOf(store);
   const missing: Happened[] = [];
+  const breathe = breather();
   for (const place of places) {
     const one = known.get(keyOf(place));
     if (one === undefined) missing.push(place);
     else take(one);
+    await breathe();
   }
-  await readRecorded(store, missing, (event) => take(keep(store, event)));
+  await readRecorded(store, missing, async (event) => {
+    take(keep(store, event));
+    await breathe();
+  });
 }
 
 /** The event of a stream at a revision; undefined when there is none. */

@@ -38,7 +38,7 @@ export function readEntries(
 export function readRecorded(
   store: EventStore,
   places: readonly Pick<Place, "stream" | "revision">[],
-  onEvent?: (event: Recorded) => void,
+  onEvent?: (event: Recorded) => Promise<void>,
 ): Promise<ReadonlyMap<bigint, Recorded>> {
   return byStream(places, async (stream, revisions) => {
     const events = await readRevisions(store, stream, revisions, onEvent);
@@ -93,14 +93,14 @@ async function readRevisions(
   store: EventStore,
   stream: string,
   revisions: readonly bigint[],
-  onEvent?: (event: Recorded) => void,
+  onEvent?: (event: Recorded) => Promise<void>,
 ): Promise<ReadonlyMap<bigint, Recorded>> {
   const wanted = new Set(revisions);
   const events = new Map<bigint, Recorded>();
   for (const { from, count } of runsOf(revisions)) {
     for await (const event of store.readStream(stream, from, count)) {
       if (!wanted.has(event.revision)) continue;
-      onEvent?.(event);
+      await onEvent?.(event);
       events.set(event.revision, event);
     }
   }

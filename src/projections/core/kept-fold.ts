@@ -3,14 +3,16 @@ import type { Knex } from "knex";
 
 import type { Recorded } from "../../events/core/event.ts";
 import { BoundedCache } from "../../platform/bounded-cache.ts";
+import { breather } from "../../platform/breather.ts";
 import { allOf } from "../../platform/postgres/pipelined.ts";
 import type { Statement } from "../../platform/postgres/together.ts";
 import { beforeEverything } from "./checkpoint.ts";
 import { applyAfter, type Projection, type ProjectionContext, type Tx } from "./projection.ts";
 import { mayPass } from "./retry.ts";
 
-/** Applied together: as many as are worth one statement. */
+/** Applied together: as many as are worth one statement, and no more than are written in a short turn. */
 const eventsAtOnce = 2_000;
+const bytesAtOnce = 1024 ** 2;
 /** Fewer are applied as fast as rows are written back. */
 const eventsWorthKeeping = 50;
 const keptBytesMax = 16 * 1024 ** 2;
@@ -112,11 +114,22 @@ function keyOf({ schema, start }: Filling, events: readonly Recorded[]): string 
 }
 
 async function apply(tx: Tx, { projection, events, context, mayGoOn }: Filling): Promise<void> {
-  for (let from = 0; from < events.length; from += eventsAtOnce) {
+  const breathe = breather();
+  let some: Recorded[] = [];
+  let bytes = 0;
+  const applied = async (): Promise<void> => {
     mayGoOn();
-    const some = events.slice(from, from + eventsAtOnce);
     await applyAfter(tx, projection, beforeEverything, some, context);
+    some = [];
+    bytes = 0;
+  };
+  for (const event of events) {
+    some.push(event);
+    bytes += JSON.stringify(event.data).length;
+    if (some.length === eventsAtOnce || bytes >= bytesAtOnce) await applied();
+    await breathe();
   }
+  if (some.length > 0) await applied();
 }
 
 function foldsOf(db: Knex): BoundedCache<{ fold: Fold | undefined }> {

@@ -66,6 +66,32 @@ async function rowsOf(events: readonly Recorded[], opened = "in clear") {
 }
 
 describe("rows that events of the past made", () => {
+  it("are made by parts of a few megabytes, with turns for others in between", async () => {
+    const parts: number[] = [];
+    const turns: number[] = [];
+    let turn = 0;
+    let ended = false;
+    const count = (): void => {
+      turn += 1;
+      if (!ended) setImmediate(count);
+    };
+    setImmediate(count);
+    const large: Projection = {
+      ...probe,
+      async applyAll(_tx, events) {
+        parts.push(JSON.stringify(events.map(({ data }) => data)).length);
+        turns.push(turn);
+      },
+    };
+    const events = log(108, { text: "x".repeat(500_000) });
+    const past = { ownerId: "large", events, context: { open: async () => "" } };
+    await withReadModelsOf(db, [large], past, async () => undefined);
+    ended = true;
+    expect(parts.reduce((sum, bytes) => sum + bytes, 0)).to.be.above(54_000_000);
+    expect(Math.max(...parts)).to.be.below(2_000_000);
+    expect(new Set(turns).size).to.be.above(parts.length / 4);
+  });
+
   it("are the same when they are written again, without their events being applied", async () => {
     const first = await rowsOf(log(60));
     const second = await rowsOf(log(60));
