@@ -105,14 +105,14 @@ const kept: Partial<Readonly<Record<PackageType, Kept>>> = {
   conda: {
     good: sendings.conda("tool", "1.0.0"),
     bad: {
-      name: "tool",
-      fileName: "linux-64/tool-9.9.9-py_0.conda",
+      ...{ name: "tool", groupId: "linux-64", key: "linux-64/tool" },
+      fileName: "tool-9.9.9-py_0.conda",
       metadata: {
         ...{ name: "tool", version: "9.9.9", build: "py_0", build_number: 0, subdir: "linux-64" },
         depends: ["-x"],
       },
     },
-    documents: ["linux-64/repodata.json"],
+    documents: ["linux-64/repodata.json", "channeldata.json"],
   },
   go: {
     good: sendings.go("example.org/tool", "v1.0.0"),
