@@ -55,7 +55,7 @@ export async function filesOfPackage(db: Knex, packageId: string): Promise<reado
     .orderBy(["version.created_position", "version.id", "file.name"]);
 }
 
-/** Which of these versions exist and are not deleted. */
+/** Which of these versions exist, are not deleted, and can be parsed by clients. */
 export async function versionsWithIds(
   db: Knex,
   ids: readonly string[],
@@ -63,6 +63,10 @@ export async function versionsWithIds(
   const rows: readonly Readonly<{ id: string }>[] = await db("package_version")
     .whereRaw("id = any(?::uuid[])", [[...ids]])
     .whereNull("deleted_at")
+    .whereRaw(
+      `not exists (select from package_file as file
+        where file.package_version_id = package_version.id and file.unreadable is not null)`,
+    )
     .select("id");
   return new Set(rows.map(({ id }) => id));
 }

@@ -1,6 +1,7 @@
 import { createHash, randomUUID } from "node:crypto";
 
 import { handle } from "../../../src/commands/core/handle.ts";
+import { packageTags } from "../../../src/commands/package/tag.ts";
 import { packageVersion } from "../../../src/commands/package/version.ts";
 import { UserId } from "../../../src/events/core/ids.ts";
 import type { PackageType } from "../../../src/events/package/version.ts";
@@ -16,6 +17,8 @@ type Stored = Readonly<{
   key?: string;
   groupId?: string;
   version: string;
+  /** Set to the version. */
+  tag?: string;
   fileName: string;
   metadata: unknown;
 }>;
@@ -42,14 +45,27 @@ export async function storedEarlier(
     languageVersion: null,
     metadata: JSON.stringify(metadata),
   } as const;
+  const userId = UserId.parse(by);
   const at = new Date().toISOString();
   const command = {
     type: "StorePackageFile",
     coordinates,
     file,
-    by: UserId.parse(by),
+    by: userId,
     at,
   } as const;
   const order = { id, command, metadata: metadataFor(randomUUID()) };
   await deps.visible((await handle(deps.store, packageVersion, order)).position);
+  if (of.tag === undefined) return;
+  const { packageId } = coordinates;
+  const tagging = {
+    type: "SetPackageTag",
+    packageId,
+    tag: of.tag,
+    version,
+    by: userId,
+    at,
+  } as const;
+  const tagged = { id: packageId, command: tagging, metadata: metadataFor(randomUUID()) };
+  await deps.visible((await handle(deps.store, packageTags, tagged)).position);
 }

@@ -17,7 +17,7 @@ const { app, anna, at, baseOf } = await startRegistryApp();
 type Kept = Readonly<{
   good: Sending;
   /** What an earlier release made of a version 9.9.9 that the client cannot parse. */
-  bad: Readonly<{ name: string; key?: string; groupId?: string; version?: string }> &
+  bad: Readonly<{ name: string; key?: string; groupId?: string; version?: string; tag?: string }> &
     Readonly<{ fileName: string; metadata: object }>;
   /** Documents that show versions. */
   documents: readonly string[];
@@ -31,7 +31,7 @@ const kept: Partial<Readonly<Record<PackageType, Kept>>> = {
   npm: {
     good: sendings.npm({ name: "tool", version: "1.0.0" }),
     bad: {
-      name: "tool",
+      ...{ name: "tool", tag: "latest" },
       fileName: "tool-9.9.9.tgz",
       metadata: { name: "tool", version: "9.9.9", dependencies: { "": "1" } },
     },
