@@ -5,6 +5,7 @@ import { Alias } from "./events/core/ids.ts";
 import { parseBlobUrl } from "./platform/blob/url.ts";
 import { eventStoreUrlProblem } from "./platform/event-store/url.ts";
 import { parseOutboundAllow } from "./platform/outbound/address.ts";
+import { withoutTrailing } from "./platform/trim.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -34,7 +35,7 @@ const variables = z.object({
   PORT: integer(0, 65_535).default(8080),
   PUBLIC_URL: urlOf("http", "https")
     .refine((value) => URL.canParse(value) && !/[?#]/.test(value), "must not have ? or #")
-    .transform((value) => value.replace(/\/+$/, ""))
+    .transform((value) => withoutTrailing(value, "/"))
     .optional(),
   SSH_HOST: text.optional(),
   SSH_PORT: integer(0, 65_535).default(2222),

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { timeoutSignal } from "../platform/time/timeout-signal.ts";
+import { withoutTrailing } from "../platform/trim.ts";
 
 /** An answer of the service that the agent does not expect. */
 export class ServiceError extends Error {
@@ -34,7 +35,7 @@ const timeoutMsDefault = 60_000;
 
 /** Speaks to the service that an agent belongs to. Answers are for the caller to judge. */
 export function openClient(url: string, userAgent: string): Client {
-  const base = `${url.replace(/\/+$/, "")}/api/v4`;
+  const base = `${withoutTrailing(url, "/")}/api/v4`;
   return {
     async send({ method, path, json, body, headers, signal, timeoutMs = timeoutMsDefault }) {
       const content = json === undefined ? body : JSON.stringify(json);

@@ -15,7 +15,7 @@ export type Passed = Readonly<{
  * What Docker and podman, in all their versions, read from a line of a file as it is. Some remove quotes, end a value
  * at `#` or replace `$`, and Docker refuses long lines.
  */
-const plain = /^(?! )[ !%&(-[\]-_a-~]{0,30000}(?<! )$/;
+const plain = /^[ !%&(-[\]-_a-~]{0,30000}$/;
 
 /** Names that a client of an engine, or a library in it, may read from its environment. */
 const readByClients = new Set([
@@ -53,7 +53,7 @@ export function passedOf(variables: ReadonlyMap<string, string>): Passed {
   const environment: Record<string, string> = {};
   const left: string[] = [];
   for (const [name, value] of variables) {
-    if (plain.test(value)) lines.push(`${name}=${value}\n`);
+    if (plain.test(value) && value === value.trim()) lines.push(`${name}=${value}\n`);
     else if (mayBeRead(name)) left.push(name);
     else environment[name] = value;
   }

@@ -12,10 +12,8 @@ export type Service = Readonly<{ name: string; container: string; port: number |
  * `registry__a__b` and `registry-a-b`.
  */
 export function hostNamesOf(image: string, alias: string): readonly string[] {
-  const path = image
-    .replace(/@.*$/, "")
-    .replace(/:[^/:]*$/, "")
-    .replace(/:\d+\//, "/");
+  const [reference = ""] = image.split("@", 1);
+  const path = reference.replace(/:[^/:]*$/, "").replace(/:\d+\//, "/");
   const own = alias.split(/[,\s]+/).filter((name) => /^[a-z\d_][\w.-]*$/i.test(name));
   return [...new Set([...own, path.replaceAll("/", "__"), path.replaceAll("/", "-")])];
 }

@@ -93,7 +93,7 @@ type Matcher = (path: string) => boolean;
 function matchers(root: string, globs: readonly string[], refused: string[]): readonly Matcher[] {
   return globs.flatMap((glob) => {
     const inside = path.posix.isAbsolute(glob) ? path.posix.relative(root, glob) : glob;
-    const plain = path.posix.normalize(inside).replace(/\/+$/, "");
+    const plain = path.posix.normalize(inside).replace(/\/$/, "");
     const isOutside = plain === ".." || plain.startsWith("../");
     const fits = isOutside ? undefined : globMatcher(plain);
     if (fits === undefined) refused.push(glob);

@@ -17,6 +17,7 @@ import { openExecutor } from "../agent/executor.ts";
 import { registerAgent, unregisterAgent } from "../agent/register.ts";
 import { runAgent } from "../agent/run.ts";
 import { ConfigError, readSettings } from "../config.ts";
+import { withoutTrailing } from "../platform/trim.ts";
 import { write } from "./write.ts";
 
 const usage = `Usage:
@@ -71,7 +72,7 @@ async function register(args: readonly string[]): Promise<number> {
   await openExecutor(executor, { readable, hidden: hiddenBy(file), pullPolicies: allowed });
   const tags = (values.tags ?? "").split(",").flatMap((tag) => tag.trim() || []);
   const runUntagged = values["run-untagged"] || tags.length === 0;
-  const service = url.replace(/\/+$/, "");
+  const service = withoutTrailing(url, "/");
   const about = { url: service, name, tags, runUntagged, locked: values.locked, executor };
   const agentToken = await registerAgent({ ...about, registrationToken: token });
   const systemId = newSystemId();

@@ -7,6 +7,7 @@ import { directoryGuard } from "../platform/identity/directory-address.ts";
 import { parseOutboundAllow } from "../platform/outbound/address.ts";
 import { openOutboundHttp } from "../platform/outbound/http.ts";
 import { isNamedException } from "../platform/outbound/url.ts";
+import { withoutTrailing } from "../platform/trim.ts";
 import { watchProjections } from "../projections/core/visible.ts";
 import { loginLockout } from "./access/login-lockout.ts";
 import { secondFactor } from "./access/second-factor.ts";
@@ -93,7 +94,7 @@ export async function startHttp(platform: HttpPlatform): Promise<RunningHttp> {
   const made: { deps?: Deps; sweeper?: NodeJS.Timeout; healer?: Healer } = {};
 
   const listening = await listen((url) => {
-    const publicUrl = (config.publicUrl ?? url).replace(/\/+$/, "");
+    const publicUrl = withoutTrailing(config.publicUrl ?? url, "/");
     const stores = { store, db, vault, blobs, git, queues };
     const sendsMail = config.smtpUrl !== undefined;
     const known = { publicUrl, publicSshHost: config.publicSshHost };

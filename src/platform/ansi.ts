@@ -1,4 +1,5 @@
 import { escapeHtml } from "./highlight-html.ts";
+import { withoutTrailing } from "./trim.ts";
 
 /** A longer line is cut. */
 const lineLengthMax = 10_000;
@@ -43,7 +44,7 @@ export class AnsiLines {
 }
 
 function overwritten(line: string): string {
-  const text = line.replace(/\r+$/, "");
+  const text = withoutTrailing(line, "\r");
   const last = text.lastIndexOf("\r");
   return last < 0 ? text : text.slice(last + 1);
 }

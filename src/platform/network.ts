@@ -23,5 +23,5 @@ export function neighbourhoodOf(ip: string): string {
 
 /** Address of the peer of a connection, an IPv4 one on a dual-stack socket written as IPv4. Empty once it is closed. */
 export function peerAddress({ remoteAddress }: Pick<Socket, "remoteAddress">): string {
-  return (remoteAddress ?? "").replace(/^::ffff:(?=\d+\.)/, "");
+  return (remoteAddress ?? "").replace(/^::ffff:(\d+\.)/, "$1");
 }

@@ -1,3 +1,4 @@
+import { withoutTrailing } from "./trim.ts";
 /** What a text names: `#12`, `!7`, `owner/project#12`, `owner/project!7` or a full commit hash. */
 export type TextReference = Readonly<{
   target: string;
@@ -17,7 +18,7 @@ const pattern = new RegExp(`${numbered}|${hash}`, "g");
 
 /** As GitHub and GitLab know them, also emphasised, and before an issue in brackets. */
 const closingWord =
-  /(?<![0-9A-Za-z]|[0-9A-Za-z]_)(?:clos(?:e[sd]?|ing)|fix(?:e[sd]|ing)?|resolv(?:e[sd]?|ing)|implement(?:s|ed|ing)?)[*_]{0,3}:?[*_]{0,3}[ \t]+(?:issues?[ \t]+)?[[(]?$/i;
+  /(?:^_?|[^0-9A-Za-z]_|[^0-9A-Za-z_])(?:clos(?:e[sd]?|ing)|fix(?:e[sd]|ing)?|resolv(?:e[sd]?|ing)|implement(?:s|ed|ing)?)[*_]{0,3}:?[*_]{0,3}[ \t]+(?:issues?[ \t]+)?[[(]?$/i;
 const closingWordLengthMax = 40;
 /** Between the issues of a list that one closing word stands before. */
 const separator = /^[\])]?(?:[ \t]*,[ \t]*(?:and[ \t]+)?|[ \t]+(?:(?:and|&)[ \t]+)?)[[(]?$/i;
@@ -49,7 +50,7 @@ function withoutAddresses(text: string, publicUrl: string): string {
   const pieces: string[] = [];
   let last = "";
   for (const [index, part] of text.split(base).entries()) {
-    const [whole = "", path, kind, localId] = (index > 0 && addressed.exec(part)) || [];
+    const [, whole = "", path, kind, localId] = (index > 0 && addressed.exec(part)) || [];
     const piece =
       path === undefined || /[\w/.&#!-]$/.test(last)
         ? (index > 0 ? base : "") + part
@@ -60,7 +61,9 @@ function withoutAddresses(text: string, publicUrl: string): string {
   return pieces.join("");
 }
 
-const addressed = new RegExp(`^(${name}/${name})/(issue|merge-request)/([1-9]\\d{0,9})(?![\\w/])`);
+const addressed = new RegExp(
+  `^((${name}/${name})/(issue|merge-request)/([1-9]\\d{0,9}))(?:[^\\w/]|$)`,
+);
 
 /** Number of an issue of the project with this path, `owner/project`; undefined for any other target. */
 export function ownIssue(target: string, path: string): number | undefined {
@@ -80,7 +83,7 @@ export function mentionsIn(text: string): readonly string[] {
   const found = new Set<string>();
   for (const { 1: alias = "" } of text.slice(0, lengthMax).matchAll(mention)) {
     // A sentence may end right after the alias.
-    found.add(alias.replace(/[._-]+$/, "").toLowerCase());
+    found.add(withoutTrailing(alias, "._-").toLowerCase());
     if (found.size >= mentionsMax) break;
   }
   return [...found];

@@ -17,7 +17,7 @@ const git = /^git[- ](upload-pack|receive-pack|upload-archive) (\S+)$/;
 /** `git-lfs-authenticate owner/alias.git download`; older versions add an object id, which says nothing. */
 const lfs = /^git-lfs-authenticate (\S+) ([a-z]+)(?: [0-9a-f]{64})?$/;
 /** In quotes of one kind or none. There is no shell: what it would make of other characters is refused. */
-const location = /^(['"]?)\/?([A-Za-z0-9._-]+)\/([A-Za-z0-9._-]+)\1$/;
+const location = /^\/?([A-Za-z0-9._-]+)\/([A-Za-z0-9._-]+)$/;
 
 /**
  * Reads what a client requests to execute. It is matched as a whole against what git and git-lfs
@@ -41,7 +41,9 @@ export function parseSshCommand(text: string): SshCommand | undefined {
 }
 
 function namesIn(text: string): Names | undefined {
-  const [, , ownerAlias = "", last = ""] = location.exec(text) ?? [];
+  const quote = /^['"]/.exec(text)?.[0] ?? "";
+  const isQuoted = quote !== "" && text.length > 1 && text.endsWith(quote);
+  const [, ownerAlias = "", last = ""] = location.exec(isQuoted ? text.slice(1, -1) : text) ?? [];
   const projectAlias = last.replace(/\.git$/, "");
   if (!Alias.safeParse(ownerAlias).success || !Alias.safeParse(projectAlias).success) {
     return undefined;

@@ -13,6 +13,7 @@ import type { GitRepositories } from "../platform/git/repositories.ts";
 import { lfsTokens } from "../platform/key/lfs-token.ts";
 import type { Vault } from "../platform/key/vault.ts";
 import { useRecorder } from "../platform/last-used.ts";
+import { withoutTrailing } from "../platform/trim.ts";
 import { watchProjections } from "../projections/core/visible.ts";
 import { projectBytesLeft } from "../projections/project/repository-size.ts";
 import { refProtections } from "../projections/protection/applicable.ts";
@@ -78,7 +79,7 @@ export async function startSsh(
     visible: watching.visible,
     lfsTokens: lfsTokens(vault, now),
     noteUse: useRecorder(sshKeyUses, { db, log, now }),
-    publicUrl: config.publicUrl.replace(/\/+$/, ""),
+    publicUrl: withoutTrailing(config.publicUrl, "/"),
     ...(channelLimits && { channelLimits }),
   };
   const listening = { host: config.sshHost, port: config.sshPort, hostKeys: keys, limits, log };

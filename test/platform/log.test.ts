@@ -39,9 +39,51 @@ describe("the log", () => {
     });
   }
 
+  for (const object of [
+    { path: "/a".repeat(5_000) },
+    { err: new Error("a".repeat(5_000)) },
+    { job: { list: ["\u0001".repeat(5_000)] } },
+    { path: `${"a".repeat(2_047)}\ud83d\ude00` },
+    { path: '"\\'.repeat(5_000) },
+  ]) {
+    it(`cuts long texts: ${JSON.stringify(object).slice(0, 30)}…`, () => {
+      log.error(object, "b".repeat(5_000));
+      const texts = textsIn(JSON.parse(lines[0]!));
+      expect(texts.filter((text) => text.length > 2_049)).to.deep.equal([]);
+      expect(texts.filter((text) => text.endsWith("…")).length).to.be.at.least(2);
+      expect(lines[0]!.isWellFormed()).to.equal(true);
+    });
+  }
+
+  it("leaves texts of two kibibytes and numbers of any size as they are", () => {
+    log.info(
+      { position: 2n ** 60n, path: "a".repeat(2_048), other: "b".repeat(3_000) },
+      "answered",
+    );
+    expect(lines[0]).to.include(`"position":${2n ** 60n},"path":"${"a".repeat(2_048)}"`);
+  });
+
+  for (const [name, object] of Object.entries({
+    "after a long text": { path: "a".repeat(5_000), token: "hunter2" },
+    "in a list with brackets": { "set-cookie": ["a]hunter2", "hunter2"], other: 1 },
+    "in names of any case": { Token: "hunter2", headers: { AUTHORIZATION: "hunter2" } },
+    "in an address that is cut": { url: `${"a".repeat(2_030)}://u:hunter2hunter2hunter2@host` },
+  })) {
+    it(`keeps secrets out ${name}`, () => {
+      log.error(object, "failed");
+      expect(lines[0]).to.not.include("hunt");
+      expect(() => JSON.parse(lines[0]!)).to.not.throw();
+    });
+  }
+
   it("keeps passwords of addresses out, also inside errors", () => {
     log.error({ err: new Error("cannot reach postgres://ledger:hunter2@db:5432/x") }, "failed");
     expect(lines[0]).to.include("postgres://ledger:[secret]@db");
     expect(lines[0]).to.not.include("hunter2");
   });
 });
+
+function textsIn(value: unknown): readonly string[] {
+  if (typeof value === "string") return [value];
+  return typeof value === "object" && value !== null ? Object.values(value).flatMap(textsIn) : [];
+}

@@ -3,6 +3,7 @@ import { Alias, type LoginConnectionId, type UserId } from "../../events/core/id
 import { externalIdentityId, type LinkedBy } from "../../events/login/external-identity.ts";
 import { userStream, userSubject } from "../../events/user/user.ts";
 import { Refusal } from "../../platform/refusal.ts";
+import { trimmedOf } from "../../platform/trim.ts";
 import { type CommandResult, currentState, handle } from "../core/handle.ts";
 import { mustNotBeReserved } from "../core/reserved-alias.ts";
 import { type NewUser, type RegisterUserDeps, registerUser } from "../user/register-user.ts";
@@ -147,12 +148,11 @@ async function wasForgotten({ store }: RegisterUserDeps, userId: UserId): Promis
 
 /** `anna`, `anna-2`, `anna-3`, …, as far as they may be aliases. */
 function* aliasesFor(wish: string): Generator<Alias> {
-  const plain = wish
+  const written = wish
     .normalize("NFKD")
     .replaceAll(/[^A-Za-z0-9._-]+/g, "-")
-    .replaceAll(/\.{2,}/g, ".")
-    .replaceAll(/^[^A-Za-z0-9]+|[^A-Za-z0-9]+$/g, "")
-    .slice(0, 56);
+    .replaceAll(/\.{2,}/g, ".");
+  const plain = trimmedOf(written, "._-").slice(0, 56);
   const base = plain === "" ? "user" : plain;
   for (let n = 1; n <= aliasesMax; n += 1) {
     const alias = Alias.safeParse(n === 1 ? base : `${base}-${n}`);

@@ -24,7 +24,8 @@ export type PresentedLink = Readonly<{ holderId: string; tokenHash: string }>;
 
 /** Undefined when the text cannot be a token of a link at all. */
 export function readLink(token: string): PresentedLink | undefined {
-  const parts = /^([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})[0-9a-f]{64}$/;
-  const [, ...id] = parts.exec(token) ?? [];
-  return id.length === 0 ? undefined : { holderId: id.join("-"), tokenHash: hashLink(token) };
+  if (!/^[0-9a-f]{96}$/.test(token)) return undefined;
+  const edges = [0, 8, 12, 16, 20, 32];
+  const parts = edges.slice(1).map((end, index) => token.slice(edges[index], end));
+  return { holderId: parts.join("-"), tokenHash: hashLink(token) };
 }

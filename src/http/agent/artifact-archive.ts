@@ -1,4 +1,5 @@
 import { artifactNotFound } from "../../commands/agent/artifact.ts";
+import { withoutTrailing } from "../../platform/trim.ts";
 import { zipStream } from "../../platform/zip/zip-stream.ts";
 import { type NamedArtifact, pipelineArtifacts } from "../../projections/agent/artifact.ts";
 import { type Route, route } from "../core/route.ts";
@@ -62,5 +63,7 @@ function unused(name: string, taken: Map<string, number>): string {
 
 /** One name, no path: without what Windows refuses in names, and without dots or spaces at the end. */
 function safeName(name: string): string {
-  return name.replaceAll(/[\p{Cc}\p{Cf}/\\:*?"<>|]/gu, "-").replace(/[. ]+$/, "-");
+  const safe = name.replaceAll(/[\p{Cc}\p{Cf}/\\:*?"<>|]/gu, "-");
+  const plain = withoutTrailing(safe, ". ");
+  return plain === safe ? safe : `${plain}-`;
 }

@@ -1,6 +1,6 @@
 import { LRUCache } from "lru-cache";
 import { z } from "zod";
-
+import { trimmedOf } from "../../platform/trim.ts";
 import type { Deps } from "../core/deps.ts";
 import {
   credentialsOf,
@@ -37,7 +37,7 @@ export function upstreamImage(
   deps: Pick<Deps, "outbound" | "vault">,
 ): UpstreamImage {
   const { origin, hostname, pathname } = new URL(proxy.settings.url);
-  const path = pathname.replace(/^\/v2(?=\/|$)/, "").replaceAll(/^\/+|\/+$/g, "");
+  const path = trimmedOf(pathname.replace(/^\/v2(?=\/|$)/, ""), "/");
   const isOfDocker = /(?:^|\.)docker\.(?:io|com)$/.test(hostname);
   const prefix = path !== "" ? `${path}/` : isOfDocker && !image.includes("/") ? "library/" : "";
   const name = `${prefix}${image}`;

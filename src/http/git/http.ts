@@ -81,9 +81,9 @@ export function gitHttp(deps: GitHttpDeps): Middleware {
   const connections = gitConnections(deps);
   const limits = { ...limitsDefault, ...deps.limits };
   return async (ctx, next) => {
-    const match = path.exec(ctx.path);
-    const [, owner = "", alias = "", rest = ""] = match ?? [];
-    if (match === null) return await next();
+    const named = path(ctx.path);
+    if (named === undefined) return await next();
+    const [owner, alias, rest] = named;
     const names = { ownerAlias: owner, projectAlias: alias };
     if (!Alias.safeParse(owner).success || !Alias.safeParse(alias).success) throw unknownProject();
 

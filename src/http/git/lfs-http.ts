@@ -32,10 +32,10 @@ export function lfsHttp(deps: LfsHttpDeps): Middleware {
   const connections = gitConnections(deps);
   const tokens = lfsTokens(deps.vault, deps.now);
   return async (ctx, next) => {
-    const match = path.exec(ctx.path);
-    if (match === null) return await next();
+    const named = path(ctx.path);
+    if (named === undefined) return await next();
     try {
-      const [, ownerAlias = "", projectAlias = "", rest = ""] = match;
+      const [ownerAlias, projectAlias, rest] = named;
       const { call, params } = callAt(ctx, rest);
       noteOperation(ctx, call.operationId);
       const names = { ownerAlias, projectAlias };

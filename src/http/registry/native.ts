@@ -27,9 +27,9 @@ export type NativeDeps = RegistryAccessDeps & Readonly<{ limit: ApiLimit }>;
 
 /** Where the repositories of each kind of owner are served to package managers. */
 const bases = [
-  /^\/registry\/(?<scope>project)\/(?<ownerAlias>[^/]+)\/(?<projectAlias>[^/]+)\/repository\/(?<repository>[^/]+)(?:\/(?<rest>.*))?$/,
-  /^\/registry\/(?<scope>company)\/(?<companyAlias>[^/]+)\/repository\/(?<repository>[^/]+)(?:\/(?<rest>.*))?$/,
-  /^\/registry\/(?<scope>instance)\/repository\/(?<repository>[^/]+)(?:\/(?<rest>.*))?$/,
+  /^\/registry\/(?<scope>project)\/(?<ownerAlias>[^/]+)\/(?<projectAlias>[^/]+)\/repository\/(?<repository>[^/]+)(?:\/(?<rest>.*))?$/s,
+  /^\/registry\/(?<scope>company)\/(?<companyAlias>[^/]+)\/repository\/(?<repository>[^/]+)(?:\/(?<rest>.*))?$/s,
+  /^\/registry\/(?<scope>instance)\/repository\/(?<repository>[^/]+)(?:\/(?<rest>.*))?$/s,
 ];
 
 const pathLengthMax = 4_096;

@@ -22,7 +22,10 @@ export const TokenName = z
   .trim()
   .min(1)
   .max(255)
-  .regex(/^(?!\.{1,2}$)[^/]*$/, "A token's name has no slash and is neither . nor ..");
+  .regex(
+    /^(?:(?:[^./]|\.[^./]|\.\.[^/])[^/]*)?$/,
+    "A token's name has no slash and is neither . nor ..",
+  );
 
 export const TokenView = z
   .object({

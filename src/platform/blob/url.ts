@@ -1,3 +1,4 @@
+import { trimmedOf } from "../trim.ts";
 import type { S3Address } from "./s3.ts";
 
 /** What servers other than Amazon's expect when they do not care. */
@@ -28,7 +29,7 @@ export function parseBlobUrl(text: string): S3Address {
   }
   return {
     bucket: url.host,
-    prefix: decodeURIComponent(url.pathname).replace(/^\/+|\/+$/g, ""),
+    prefix: trimmedOf(decodeURIComponent(url.pathname), "/"),
     endpoint,
     region: url.searchParams.get("region") ?? regionDefault,
   };

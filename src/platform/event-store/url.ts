@@ -21,8 +21,8 @@ export function eventStoreUrlProblem(url: string): string | undefined {
     return undefined;
   } catch (error) {
     const text = error instanceof Error ? error.message : String(error);
-    const where = /at position (\d+), expected (.+?)\.?$/.exec(text);
+    const where = /at position (\d+), expected (.+)$/s.exec(text);
     if (where === null) return "must be an address of EventStoreDB";
-    return `must have ${where[2]} at position ${where[1]}`;
+    return `must have ${where[2]?.replace(/\.$/, "")} at position ${where[1]}`;
   }
 }

@@ -1,6 +1,7 @@
 import { z } from "zod";
 
 import { Refusal } from "../refusal.ts";
+import { trimmedOf, withoutTrailing } from "../trim.ts";
 
 export const nullObjectId = (like: string): string => "0".repeat(like.length);
 export const isNullObjectId = (id: string): boolean => /^0+$/.test(id);
@@ -65,9 +66,8 @@ const hfsIgnored = /[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]/gu;
  * @throws Refusal not_found `blob.not_found`
  */
 export function repositoryPath(path: string): readonly string[] {
-  // Before anything reads it twice: whole runs of slashes would be read from each of them.
   const isTooLong = Buffer.byteLength(path) > pathBytesMax;
-  const trimmed = isTooLong ? "" : path.replace(/^\/+|\/+$/g, "");
+  const trimmed = isTooLong ? "" : trimmedOf(path, "/");
   const parts = trimmed === "" ? [] : trimmed.split("/");
   if (isTooLong || !parts.every(isPathPart)) {
     throw new Refusal("not_found", "blob.not_found", "There is no such file.");
@@ -105,10 +105,7 @@ function isPathPart(part: string): boolean {
 function isDotGit(part: string): boolean {
   // Nearly every name there is: begins with no dot, ends with none, holds nothing that is folded away.
   if (/^[\w-](?:[\w.-]*[\w-])?$/.test(part)) return false;
-  const plain = part
-    .replace(hfsIgnored, "")
-    .toLowerCase()
-    .replace(/:.*$/s, "")
-    .replace(/[. ]+$/, "");
+  const [file = ""] = part.replace(hfsIgnored, "").toLowerCase().split(":", 1);
+  const plain = withoutTrailing(file, ". ");
   return plain === ".git" || /^git~\d+$/.test(plain);
 }

@@ -9,7 +9,8 @@ const certificateTextMax = 65_536;
 const certificatesMax = 10;
 const rsaBitsMin = 2_048;
 
-const pemBlock = /-----BEGIN ([A-Z0-9 ]+)-----([\s\S]*?)-----END \1-----/g;
+/** No five dashes stand within a block, so a beginning without its end is read once. */
+const pemBlock = /-----BEGIN ([A-Z0-9 ]+)-----((?:[^-]|-{1,4}[^-])*)-----END ([A-Z0-9 ]+)-----/g;
 
 /**
  * Reads X.509 certificates: PEM, one or several, or the bare base64 of one as SAML metadata has it.
@@ -33,7 +34,7 @@ export function parseStoredCertificates(text: string): readonly string[] {
 }
 
 function blocksOf(text: string): readonly Buffer[] {
-  const blocks = [...text.matchAll(pemBlock)];
+  const blocks = [...text.matchAll(pemBlock)].filter(([, label, , end]) => label === end);
   if (blocks.length === 0) return [decoded(text)];
   return blocks.map(([, label = "", body = ""]) => {
     if (label.includes("PRIVATE KEY")) {

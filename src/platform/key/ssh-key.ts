@@ -1,6 +1,7 @@
 import { createHash, createPublicKey, type JsonWebKey, type KeyObject } from "node:crypto";
 
 import { Refusal } from "../refusal.ts";
+import { withoutTrailing } from "../trim.ts";
 
 export type SshPublicKey = Readonly<{
   /** `type base64`, written anew from what was understood; options and comments are dropped. */
@@ -45,7 +46,7 @@ export function readSshPublicKey(text: string): SshVerificationKey {
   const [inner, ...fields] = readStrings(blob);
   if (inner === undefined || inner.toString("latin1") !== type) throw invalid();
   const { key, application = null } = readFields(type, fields);
-  const fingerprint = createHash("sha256").update(blob).digest("base64").replace(/=+$/, "");
+  const fingerprint = withoutTrailing(createHash("sha256").update(blob).digest("base64"), "=");
   const line = `${type} ${encoded}`;
   return { line, fingerprint: `SHA256:${fingerprint}`, type, key, application };
 }

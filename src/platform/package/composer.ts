@@ -125,7 +125,7 @@ const suffix = /^[._-]?(?:(stable|beta|b|rc|alpha|a|patch|pl|p)(\d*(?:[.-]\d+)*)
  * neither is a branch too. See composer/semver, VersionParser::normalize.
  */
 export function normalizedComposerVersion(version: string): string {
-  const text = version.trim().replace(/\+[^\s]+$/, "");
+  const text = version.trim().replace(/^([^\s+]+)\+\S+$/, "$1");
   if (/^dev-/i.test(text)) return `dev-${text.slice(4)}`;
   const branch = /^v?(\d+)(\.(?:\d+|[xX*]))?(\.(?:\d+|[xX*]))?(\.(?:\d+|[xX*]))?-dev$/.exec(text);
   if (branch !== null && /[xX*]/.test(text)) {

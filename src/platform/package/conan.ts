@@ -7,7 +7,8 @@ import { manifestText } from "./manifest-text.ts";
 const partForm = /^[a-zA-Z0-9_][a-zA-Z0-9_+.-]{0,100}$/;
 /** MD5, SHA-1 or the hash of a commit. */
 const revisionForm = /^[0-9a-f]{32,64}$/;
-const pathForm = /^(?!.*(?:^|\/)\.{1,2}(?:\/|$))[A-Za-z0-9._+-]+(?:\/[A-Za-z0-9._+-]+){0,8}$/;
+const pathForm = /^[A-Za-z0-9._+-]+(?:\/[A-Za-z0-9._+-]+){0,8}$/;
+const leadsElsewhere = /(?:^|\/)\.{1,2}(?:\/|$)/;
 const pathLengthMax = 255;
 const smallFileMax = 128 * 1024;
 
@@ -65,7 +66,8 @@ export function parseConanRevision(version: string): ConanRevision {
 
 /** @throws Refusal 422 */
 export function conanPath(path: string): string {
-  if (pathForm.test(path) && path.length <= pathLengthMax) return path;
+  const isPath = path.length <= pathLengthMax && pathForm.test(path) && !leadsElsewhere.test(path);
+  if (isPath) return path;
   throw badName("A path is letters, digits and ._+- in at most nine folders.");
 }
 

@@ -1,3 +1,4 @@
+import { withoutTrailing } from "../trim.ts";
 import { badFile } from "./coordinates.ts";
 
 /**
@@ -17,7 +18,7 @@ export function entryPaths(
   return (path) => {
     entries += 1;
     if (entries > entriesMax) throw badFile(`An archive has at most ${entriesMax} files.`);
-    const plain = path.replace(/^(?:\.\/)+/, "").replace(/\/+$/, "");
+    const plain = withoutTrailing(path.replace(/^(?:\.\/)+/, ""), "/");
     if (plain === "" || plain === ".") return "";
     const leadsOut =
       plain.startsWith("/") ||

@@ -20,9 +20,9 @@ const goModBytesMax = 1024 ** 2;
 const entriesMax = 100_000;
 const nameLengthMax = 255;
 
-const elementForm = /^(?!\.)[A-Za-z0-9._~-]+(?<!\.)$/;
-const domainForm = /^(?!-)[a-z0-9.-]+$/;
-const fileElementForm = /^[\p{L}0-9!#$%&()+,\-.=@[\]^_{}~ ]+(?<!\.)$/u;
+const elementForm = /^[A-Za-z0-9_~-](?:[A-Za-z0-9._~-]*[A-Za-z0-9_~-])?$/;
+const domainForm = /^[a-z0-9.][a-z0-9.-]*$/;
+const fileElementForm = /^[\p{L}0-9!#$%&()+,\-.=@[\]^_{}~ ]*[\p{L}0-9!#$%&()+,\-=@[\]^_{}~ ]$/u;
 /** Names of devices, which no file can have on Windows. */
 const reserved = /^(?:con|com\d|lpt\d|prn|aux|nul)$/i;
 const versionForm =

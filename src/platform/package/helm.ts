@@ -122,12 +122,12 @@ function yamlOf(yaml: string): unknown {
 export async function readProvenance(file: string, bytes: number): Promise<PackageFileName> {
   if (bytes > provenanceBytesMax) throw badFile(`It is over ${provenanceBytesMax} bytes.`);
   const signed = manifestText(await readFile(file), "provenance");
-  const [, body] =
-    /^-----BEGIN PGP SIGNED MESSAGE-----\r?\n(?:.+\r?\n)*\r?\n([\s\S]+?)\r?\n-----BEGIN PGP SIGNATURE-----/.exec(
-      signed,
-    ) ?? [];
-  const yaml = body?.split(/^\.\.\.\r?$/m)[0];
-  if (yaml === undefined) throw badFile("It is no provenance file of a chart.");
+  const [head] = /^-----BEGIN PGP SIGNED MESSAGE-----\r?\n(?:.+\r?\n)*\r?\n/.exec(signed) ?? [];
+  const body = signed.slice(head?.length).split(/\r?\n-----BEGIN PGP SIGNATURE-----/, 2);
+  const yaml = body[0]?.split(/^\.\.\.\r?$/m)[0];
+  if (head === undefined || body.length < 2 || !yaml) {
+    throw badFile("It is no provenance file of a chart.");
+  }
   const chart = chartOf(yaml);
   const packageName = helmName(chart.name);
   const version = helmVersion(chart.version);

@@ -34,7 +34,7 @@ export function nugetName(name: string): PackageName {
  * @throws Refusal 422
  */
 export function nugetVersion(version: string): PackageVersionName {
-  const key = isNugetVersion(version) ? dottedKey(version.replace(/\+.*$/, "")) : undefined;
+  const key = isNugetVersion(version) ? dottedKey(version.split("+", 1)[0] ?? "") : undefined;
   if (key === undefined) throw badVersion(`'${version}' is not a valid version string.`);
   return { version, key };
 }
@@ -172,7 +172,10 @@ export function checkNugetDependencies(groups: readonly NuspecDependencies[]): v
 }
 
 /** Whether clients that know no SemVer 2 must not see it: dots in the pre-release, build metadata. */
-export const isSemVer2 = (version: string): boolean => /-[^+]*\.|\+/.test(version);
+export function isSemVer2(version: string): boolean {
+  const dash = version.indexOf("-");
+  return version.includes("+") || (dash >= 0 && version.includes(".", dash));
+}
 
 /** Whether it is a version for testers. */
 export const isPrerelease = (version: string): boolean => /^[^+]*-/.test(version);
@@ -191,7 +194,8 @@ export function compareNuget(a: string, b: string): number {
 }
 
 function partsOf(version: string) {
-  const [numbers = "", ...rest] = version.replace(/\+.*$/, "").toLowerCase().split("-");
+  const [plain = ""] = version.toLowerCase().split("+", 1);
+  const [numbers = "", ...rest] = plain.split("-");
   const labels = rest.join("-");
   return {
     numbers: numbers.split(".").map(BigInt),

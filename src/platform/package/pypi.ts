@@ -31,8 +31,14 @@ export function pypiVersion(version: string): PackageVersionName {
   // Numbers beyond what a double holds would be taken for one another.
   const clean = /\d{16}/.test(version) ? null : pep440.clean(version);
   if (clean === null) throw badVersion("This is not a version as PEP 440 writes them.");
-  const [, epoch = "", release = "", rest = ""] = /^(\d+!)?([\d.]*\d)(.*)$/.exec(clean) ?? [];
-  return { version, key: epoch + release.replace(/(?:\.0)+$/, "") + rest.replaceAll(",", ".") };
+  const [, epoch = "", release = "", rest = ""] = /^(\d+!)?([\d.]*\d)(.*)$/s.exec(clean) ?? [];
+  return { version, key: epoch + withoutZeros(release) + rest.replaceAll(",", ".") };
+}
+
+function withoutZeros(release: string): string {
+  let end = release.length;
+  while (release.endsWith(".0", end)) end -= 2;
+  return release.slice(0, end);
 }
 
 /**

@@ -17,7 +17,10 @@ import { manifestText } from "./manifest-text.ts";
 import { inflated } from "./small-archive.ts";
 import { walkTar } from "./tar-walk.ts";
 
-const nameForm = /^(?=.*[A-Za-z])[A-Za-z0-9][A-Za-z0-9._-]{0,199}$/;
+/** With a letter in it. */
+const nameForm = /^(?:\d[\d._-]*)?[A-Za-z][A-Za-z0-9._-]*$/;
+const nameLengthMax = 200;
+const isGemName = (text: string): boolean => text.length <= nameLengthMax && nameForm.test(text);
 const numberForm = /^\d+(?:\.[0-9A-Za-z]+)*$/;
 /** It begins with no digit, so that it differs from a version. */
 const platformForm = /^[A-Za-z][A-Za-z0-9._-]{0,99}$/;
@@ -29,7 +32,7 @@ const textMax = 16_000;
 
 /** Names are compared without case. @throws Refusal 422 */
 export function gemName(name: string): PackageName {
-  if (!nameForm.test(name)) {
+  if (!isGemName(name)) {
     throw badName("A gem's name is letters, digits and ._-, with a letter in it.");
   }
   return { name, groupId: "", artifactId: name, key: name.toLowerCase() };
@@ -52,12 +55,13 @@ type Coordinates = Readonly<{ packageName: PackageName; version: PackageVersionN
 
 /** All that the full name of a gem can mean: names and platforms have dashes too. */
 export function gemsNamed(full: string): readonly Coordinates[] {
+  if (full.length > nameLengthMax + 2 * lengthMax + 2) return [];
   return [...full.matchAll(/-(?=\d)/g)].flatMap(({ index }) => {
     const [, number = "", platform] =
       /^(\d+(?:\.[0-9A-Za-z]+)*)(?:-(.+))?$/.exec(full.slice(index + 1)) ?? [];
     const name = full.slice(0, index);
     const fits =
-      nameForm.test(name) &&
+      isGemName(name) &&
       numberForm.test(number) &&
       (platform === undefined || platformForm.test(platform));
     if (!fits) return [];
@@ -98,7 +102,7 @@ const StoredDependency = z.object({
   requirement: StoredRequirement,
 });
 const Dependency = z.object({
-  name: z.string().regex(nameForm),
+  name: z.string().max(nameLengthMax).regex(nameForm),
   requirement: Requirement,
   type: z.string().transform((type) => type.replace(/^:/, "")),
 });

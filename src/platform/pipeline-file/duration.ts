@@ -37,7 +37,7 @@ export function parseDuration(text: string): number | undefined {
     return undefined;
   }
   let seconds = 0;
-  for (const [, amount, unit = ""] of parts.matchAll(/(\d+(?:\.\d+)?)\s*([a-z]+)/g)) {
+  for (const [, amount, unit = ""] of parts.matchAll(/\s*(\d+(?:\.\d+)?)\s*([a-z]+)/gy)) {
     const singular = Object.hasOwn(secondsOf, unit) ? unit : unit.replace(/s$/, "");
     const each = Object.hasOwn(secondsOf, singular) ? secondsOf[singular] : undefined;
     if (each === undefined) return undefined;

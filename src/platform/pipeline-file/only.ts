@@ -60,7 +60,7 @@ export async function included(
 
 /** `branches@owner/alias` is for one project, and for none of its forks. A pattern may hold an `@` itself. */
 function fits(pattern: string, facts: RefFacts, projectPath: string | undefined): boolean {
-  const [, bare = pattern, path] = /^(\/.*\/[ismU]*|(?!\/)[^@]*)@(.*)$/s.exec(pattern) ?? [];
+  const [, bare = pattern, path] = /^(\/.*\/[ismU]*|[^/@][^@]*|)@(.*)$/s.exec(pattern) ?? [];
   return (path === undefined || path === projectPath) && fitsRef(bare, facts);
 }
 

@@ -182,4 +182,4 @@ async function makeTables(db: Knex, projection: Projection): Promise<void> {
   });
 }
 
-const versionIn = (schema: string): number => Number(/[0-9]+$/.exec(schema)?.[0]);
+const versionIn = (schema: string): number => Number(schema.slice(schema.lastIndexOf("v") + 1));

@@ -1,6 +1,7 @@
 import type { PipelineOrigin } from "../../events/pipeline/pipeline.ts";
 import { nullObjectId } from "../../platform/git/name.ts";
 import type { Commit } from "../../platform/git/object/object.ts";
+import { trimmedOf } from "../../platform/trim.ts";
 import type { Addresses } from "../../projections/project/address.ts";
 import type { ProjectRow } from "../../projections/project/project.ts";
 
@@ -33,12 +34,11 @@ const slugLengthMax = 63;
 
 /** A name as it may stand in a host name: `feature/Search` is `feature-search`. */
 export function slugOf(name: string): string {
-  return name
+  const slug = name
     .toLowerCase()
     .slice(0, 1_024)
-    .replaceAll(/[^a-z0-9]/g, "-")
-    .slice(0, slugLengthMax)
-    .replaceAll(/^-+|-+$/g, "");
+    .replaceAll(/[^a-z0-9]/g, "-");
+  return trimmedOf(slug.slice(0, slugLengthMax), "-");
 }
 
 /** Variables that every job of a pipeline sees. Users chose some of these texts: none is expanded. */

@@ -3,7 +3,7 @@ import { expect } from "chai";
 import { repositoryPath } from "../../../src/http/git/path.ts";
 
 const path = repositoryPath("(info/refs)");
-const namesIn = (text: string) => path.exec(text)?.slice(1, 3).join(" ");
+const namesIn = (text: string) => path(text)?.slice(0, 2).join(" ");
 
 describe("the address of a repository", () => {
   for (const [text, names] of [

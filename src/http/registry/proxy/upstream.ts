@@ -2,6 +2,7 @@ import type { ProxySettings } from "../../../events/registry/repository.ts";
 import type { OutboundStream } from "../../../platform/outbound/http.ts";
 import { OutboundRefused } from "../../../platform/outbound/url.ts";
 import { Refusal } from "../../../platform/refusal.ts";
+import { withoutTrailing } from "../../../platform/trim.ts";
 import type { RegistryRepositoryRow } from "../../../projections/registry/repository.ts";
 import type { Deps } from "../../core/deps.ts";
 import { HttpRefusal } from "../../core/errors.ts";
@@ -23,7 +24,7 @@ export function proxyOf(row: RegistryRepositoryRow): ProxyRepository {
 
 /** Of a path below the external registry. */
 export function upstreamUrl({ settings: { url } }: ProxyRepository, path: string): string {
-  return `${url.replace(/\/+$/, "")}/${path}`;
+  return `${withoutTrailing(url, "/")}/${path}`;
 }
 
 export type Upstream = OutboundStream & Readonly<{ status: 200 | 304 }>;

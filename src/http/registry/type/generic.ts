@@ -19,7 +19,7 @@ import { deploymentOf, mustAllowDeletion, packageIdsFor, packageIdsIn } from "..
 import { change, type Inspected, receive, record, uploadBytesMax } from "../store.ts";
 import { type NativeRequest, plainError, type RegistryType } from "../type.ts";
 
-const form = /^(?=\S)[A-Za-z0-9._+~@ -]{1,255}(?<=\S)$/;
+const form = /^[A-Za-z0-9._+~@-](?:[A-Za-z0-9._+~@ -]{0,253}[A-Za-z0-9._+~@-])?$/;
 const filePath = /^(?<name>[^/]+)\/(?<version>[^/]+)\/(?<file>[^/]+)$/;
 const versionPath = /^(?<name>[^/]+)\/(?<version>[^/]+)\/?$/;
 

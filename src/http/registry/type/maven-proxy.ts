@@ -67,7 +67,9 @@ async function promisedFor(
   try {
     const at = documentAt(context.proxy, `${path}.sha1`);
     const { bytes } = await upstreamDocument(context, at, deps);
-    const hex = /^[0-9a-f]{40}(?![0-9a-f])/i.exec(bytes.toString("latin1", 0, 200).trim())?.[0];
+    const hex = /^([0-9a-f]{40})(?:[^0-9a-f]|$)/i.exec(
+      bytes.toString("latin1", 0, 200).trim(),
+    )?.[1];
     return hex === undefined ? undefined : { algorithm: "sha1", hex: hex.toLowerCase() };
   } catch (error) {
     const isBusy = error instanceof Refusal && error.kind === "unavailable";

@@ -70,7 +70,7 @@ function namesOfFiles(artifact: string): readonly string[] {
 function versionOf(file: string, name: string, version: string): string | undefined {
   const base = version.replace(/-SNAPSHOT$/, "");
   const after = (begin: string) => (file.startsWith(begin) ? file.slice(begin.length) : "");
-  const [, stamp] = /^-(\d{8}\.\d{6}-\d+)(?=[-.])/.exec(after(`${name}-${base}`)) ?? [];
+  const [, stamp] = /^-(\d{8}\.\d{6}-\d+)[-.]/.exec(after(`${name}-${base}`)) ?? [];
   if (stamp !== undefined && base !== version) return `${base}-${stamp}`;
   return /^[-.]/.test(after(`${name}-${version}`)) ? version : undefined;
 }

@@ -122,7 +122,7 @@ function served(result: z.output<typeof Result>, key: string, base: string) {
   const registration = `${base}/registration-semver2/${key}`;
   const index = { "@id": `${registration}/index.json`, registration: `${registration}/index.json` };
   const versions = result.versions.map(({ version, downloads = 0 }) => ({
-    "@id": `${registration}/${version.toLowerCase().replace(/\+.*$/, "")}.json`,
+    "@id": `${registration}/${version.toLowerCase().split("+", 1)[0]}.json`,
     version,
     downloads,
   }));

@@ -1,3 +1,4 @@
+import { trimmedOf } from "../../trim.ts";
 import type { Identity } from "./object.ts";
 import { type NewObject, newObject } from "./pack-writer.ts";
 
@@ -17,11 +18,15 @@ export function sameIdentLine({ name, email, when, zone }: Identity): string {
   return identLine({ name, email }, when).replace(/\+0000$/, safeZone);
 }
 
-/** What would end a name or an address early, as git itself strips it (ident.c). */
+/** What git strips from the ends of a name (ident.c), and the blanks of other scripts. */
+const crud =
+  " .,:;\"\\'\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000\ufeff";
+
+/** What would end a name or an address early, as git itself strips it. */
 function plain(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is removed.
   const safe = text.replaceAll(/[\x00-\x1f\x7f<>]/g, "");
-  return safe.replace(/^[\s.,:;"\\']+|[\s.,:;"\\']+$/g, "");
+  return trimmedOf(safe, crud);
 }
 
 export type NewTag = Readonly<{

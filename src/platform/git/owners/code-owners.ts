@@ -24,7 +24,7 @@ type Draft = { -readonly [Key in keyof OwnerSection]: OwnerSection[Key] } & {
 };
 
 /** `[Name]`, `^[Name]`, `[Name][2]`, each with default owners after it. */
-const header = /^(\^)?\[([^\]]+)\](?:\[(\d{1,4})\])?(?:\s+(.*))?$/;
+const header = /^(\^)?\[([^\]]+)\](?:\[(\d{1,4})\])?(?:\s+(.*))?$/s;
 const owner = /^(?:@@?[A-Za-z0-9_][A-Za-z0-9._/-]*|[^@\s]+@[^@\s]+)$/;
 
 /**
