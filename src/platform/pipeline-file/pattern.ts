@@ -46,6 +46,8 @@ function compileAnew(source: string): RE2JS | null {
  * @returns undefined for a malformed glob
  */
 export function globMatcher(glob: string): ((path: string) => boolean) | undefined {
+  // The expression that is made of it is at least as long.
+  if (glob.length > patternLengthMax) return undefined;
   const pattern = compile(`^(?:${globSource(glob)})$`);
   if (pattern === null) return undefined;
   return (path) => pattern.matcher(path).find();
