@@ -3,9 +3,11 @@ import { z } from "zod";
 
 import { WebhookDeliveryId, WebhookId } from "../../events/core/ids.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
+import { Limit } from "../../platform/limit.ts";
 import type { Job } from "../../platform/queue/queue.ts";
+import type { WorkerDeps } from "../core/deps.ts";
 import { defineWorker } from "../core/worker.ts";
-import { attempt, type Next, settingsReader } from "./attempt.ts";
+import { type AttemptOrder, attempt, type Next, settingsReader } from "./attempt.ts";
 import { deliveryQueue, retryQueue } from "./dispatch.ts";
 import { healthNotes } from "./health.ts";
 import { claimFirst, type Ended, endFirst, endRetry, endTurn } from "./outbox.ts";
@@ -16,6 +18,21 @@ const turnMsMax = 2_000;
 /** Claimed together, and together taken out of the line. */
 const deliveriesAtOnce = 10;
 
+const Turn = z.object({
+  webhookId: WebhookId,
+  /** Names the job, so that it gets back what it had claimed before a crash. */
+  turn: z.uuid(),
+});
+
+/** First attempts that are made at once, those of one owner half: receivers may be slow, or silent. */
+const turnsAtOnce = 50;
+export const turns = new Limit({
+  name: "webhook.turns",
+  total: turnsAtOnce,
+  whenFull: "refuse",
+});
+const postponedMs = 1_000;
+
 /**
  * Makes the first attempts at the deliveries in a webhook's line, from its head on, whichever
  * delivery the job was added for. So one webhook's deliveries start one after another, and webhooks
@@ -23,45 +40,59 @@ const deliveriesAtOnce = 10;
  */
 export const webhookDeliveryWorker = defineWorker({
   queue: deliveryQueue,
-  concurrency: 50,
-  payload: z.object({
-    webhookId: WebhookId,
-    /** Names the job, so that it gets back what it had claimed before a crash. */
-    turn: z.uuid(),
-  }),
-  async run({ webhookId, turn: id }, deps, signal) {
-    const { db, queues } = deps;
-    const turn = () => ({ id, now: deps.now() });
+  concurrency: turnsAtOnce,
+  payload: Turn,
+  async run(job, deps, signal) {
     // A turn is short: what was changed meanwhile counts from the next one on.
     const closely = { settingsOf: settingsReader(deps), health: healthNotes(deps) };
-    const startedAt = performance.now();
-    let made = 0;
-    const isOver = () => made >= deliveriesPerTurn || performance.now() - startedAt > turnMsMax;
-
-    let claimed = await claimFirst(db, webhookId, turn(), deliveriesAtOnce);
-    while (claimed.length > 0) {
-      const ended: Ended[] = [];
-      for (const deliveryId of claimed) {
-        const next = await attempt({ deliveryId, number: 1, ...closely }, deps, signal);
-        // Before it leaves the line: after a crash in between, the claim leads back here.
-        if (next !== undefined) await queues.add([retryJob(deliveryId, next, deps.now())]);
-        ended.push({ deliveryId, retryAt: next?.at });
-        made += 1;
-        if (isOver()) break;
-      }
-      if (isOver()) {
-        // In this order: the next turn must find the line free. After a crash in between, this job
-        // runs again and goes on itself.
-        const head = await endTurn(db, webhookId, ended, id);
-        if (head === undefined) return;
-        await queues.add([turnJob(webhookId)]);
-        return;
-      }
-      const claims = { turn: turn(), countMax: deliveriesAtOnce };
-      claimed = await endFirst(db, webhookId, ended, claims);
+    const { caller } = await closely.settingsOf(job.webhookId);
+    const hold = turns.tryTake({ caller });
+    // The queue ignores a job whose id it knows: this is another turn.
+    const later = { ...turnJob(job.webhookId), delayMs: postponedMs };
+    if (hold === undefined) return deps.queues.add([later]);
+    try {
+      await makeAttempts(job, closely, deps, signal);
+    } finally {
+      hold.leave();
     }
   },
 });
+
+async function makeAttempts(
+  { webhookId, turn: id }: z.output<typeof Turn>,
+  closely: Pick<AttemptOrder, "settingsOf" | "health">,
+  deps: WorkerDeps,
+  signal: AbortSignal,
+): Promise<void> {
+  const { db, queues } = deps;
+  const turn = () => ({ id, now: deps.now() });
+  const startedAt = performance.now();
+  let made = 0;
+  const isOver = () => made >= deliveriesPerTurn || performance.now() - startedAt > turnMsMax;
+
+  let claimed = await claimFirst(db, webhookId, turn(), deliveriesAtOnce);
+  while (claimed.length > 0) {
+    const ended: Ended[] = [];
+    for (const deliveryId of claimed) {
+      const next = await attempt({ deliveryId, number: 1, ...closely }, deps, signal);
+      // Before it leaves the line: after a crash in between, the claim leads back here.
+      if (next !== undefined) await queues.add([retryJob(deliveryId, next, deps.now())]);
+      ended.push({ deliveryId, retryAt: next?.at });
+      made += 1;
+      if (isOver()) break;
+    }
+    if (isOver()) {
+      // In this order: the next turn must find the line free. After a crash in between, this job
+      // runs again and goes on itself.
+      const head = await endTurn(db, webhookId, ended, id);
+      if (head === undefined) return;
+      await queues.add([turnJob(webhookId)]);
+      return;
+    }
+    const claims = { turn: turn(), countMax: deliveriesAtOnce };
+    claimed = await endFirst(db, webhookId, ended, claims);
+  }
+}
 
 /** Makes the later attempts, each when its time has come. */
 export const webhookRetryWorker = defineWorker({
