@@ -20,8 +20,6 @@ const elsewhere: Readonly<Record<string, string>> = {
   "src/platform/name-template.ts: matchesTemplate":
     "a template and a name have 255 characters at most",
   "src/platform/package/conan.ts: conanPattern": "a search has 200 characters at most",
-  "src/platform/package/helm.ts: chartOf": "charts are read in processes with limits",
-  "src/platform/package/rubygem.ts: gemYaml": "gems are read in processes with limits",
 };
 
 /** Milliseconds of what is linear, but dear: large texts are rendered in processes with limits. */

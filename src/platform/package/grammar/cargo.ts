@@ -77,11 +77,12 @@ function isExpression(words: readonly string[]): boolean {
   for (;;) {
     const word = words[at] ?? "";
     const inList = open.at(-1);
-    if (/^(?:all|any|not)$/.test(word) && words[at + 1] === "(") {
+    const isPredicate = /^(?:all|any|not)$/.test(word);
+    if (isPredicate && words[at + 1] === "(") {
       open.push({ isNot: word === "not", count: 0 });
       at += 2;
       if (words[at] !== ")") continue;
-    } else if (/^(?!(?:all|any|not)$)\w+$/.test(word)) {
+    } else if (!isPredicate && /^\w+$/.test(word)) {
       if (inList !== undefined) inList.count += 1;
       at += 1;
       if (words[at] === "=") {

@@ -50,7 +50,8 @@ function areUnbalanced(text: string): boolean {
 
 function isOneSpec(text: string): boolean {
   if (/^\^.*\$$/.test(text)) return false;
-  const [, operator = "", version = ""] = /^(==|!=|<=|>=|~=|=|<|>)?\s*(.*)$/.exec(text) ?? [];
+  const [operator = ""] = /^(?:[=!<>~]=|[=<>])/.exec(text) ?? [];
+  const version = text.slice(operator.length).trimStart();
   if (/^(?:\*|\d[^*]*\.?\*)$/.test(version)) {
     return version === "*"
       ? operator === "" || operator === "==" || operator === "="
