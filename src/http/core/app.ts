@@ -4,6 +4,7 @@ import Koa, { type Middleware } from "koa";
 import { bindOperation, mustNotBeSuspended } from "../../platform/event-loop/operation.ts";
 import { neighbourhoodOf, peerAddress } from "../../platform/network.ts";
 import { type Answered, accessLog, watchRequests } from "./access-log.ts";
+import { refuseManyParameters } from "./body.ts";
 import { errors } from "./errors.ts";
 import { mount } from "./mount.ts";
 import { closeWithLine } from "./pipelined-close.ts";
@@ -42,6 +43,7 @@ export function buildApp(options: AppOptions): RequestListener {
   app.use(dropUnreadBody(options.linger));
   app.use(errors(deps.log));
   app.use(refuseSuspended());
+  app.use(refuseLongQueries());
   app.use(bothBases());
   for (const middleware of before) app.use(middleware);
   app.use(mount(routes, options));
@@ -63,6 +65,14 @@ export function buildApp(options: AppOptions): RequestListener {
 function refuseSuspended(): Middleware {
   return async (_ctx, next) => {
     mustNotBeSuspended();
+    await next();
+  };
+}
+
+/** Before anything looks into the query. */
+function refuseLongQueries(): Middleware {
+  return async (ctx, next) => {
+    refuseManyParameters(ctx.querystring);
     await next();
   };
 }

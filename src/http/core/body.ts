@@ -66,13 +66,32 @@ export async function readForm(ctx: Context, limits: BodyLimits): Promise<Body> 
 
 /** Counted before the form is parsed, which takes far longer than counting. */
 function refuseManyFields(text: string): void {
+  if (!hasMoreFields(text, formFieldsMax)) return;
+  const message = `The form has more than ${formFieldsMax} fields.`;
+  throw new Refusal("bad_request", "body.too_many_fields", message);
+}
+
+/** No query of the service has more than a few dozen parameters. */
+const parametersMax = 500;
+
+/**
+ * Koa parses a query in a time that grows with the square of the number of its parameters.
+ *
+ * @throws Refusal 400 `query.too_many_parameters`
+ */
+export function refuseManyParameters(query: string): void {
+  if (!hasMoreFields(query, parametersMax)) return;
+  const message = `The query has more than ${parametersMax} parameters.`;
+  throw new Refusal("bad_request", "query.too_many_parameters", message);
+}
+
+function hasMoreFields(text: string, max: number): boolean {
   let fields = 1;
   for (let at = text.indexOf("&"); at >= 0; at = text.indexOf("&", at + 1)) {
     fields += 1;
-    if (fields <= formFieldsMax) continue;
-    const message = `The form has more than ${formFieldsMax} fields.`;
-    throw new Refusal("bad_request", "body.too_many_fields", message);
+    if (fields > max) return true;
   }
+  return false;
 }
 
 async function readBytes(request: IncomingMessage, limits: BodyLimits): Promise<Buffer> {

@@ -103,6 +103,14 @@ describe("a request's input", () => {
     });
   });
 
+  it("refuses a query of more parameters than any operation has, before it is parsed", async () => {
+    const answerTo = (count: number) => fetch(`${url}/list?${"q=1&".repeat(count - 1)}q=1`);
+    expect((await answerTo(501)).status).to.equal(400);
+    expect(await (await answerTo(3_800)).json()).to.include({ code: "query.too_many_parameters" });
+    const short = await answerTo(500);
+    expect(await short.json()).to.include({ code: "request.invalid" });
+  });
+
   for (const [sent, taken] of [
     ["True", true],
     ["FALSE", false],
