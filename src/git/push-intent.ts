@@ -1,6 +1,7 @@
 import type { Knex } from "knex";
 
 import { EventMetadata } from "../events/core/event.ts";
+import { breather } from "../platform/breather.ts";
 
 export type RequestedRef = Readonly<{ ref: string; before: string | null; after: string | null }>;
 
@@ -96,18 +97,30 @@ export async function intentsOf(
   const rows = await db<Row>("push_intent")
     .where({ project_id: projectId, ...(pushId === undefined ? {} : { push_id: pushId }) })
     .orderByRaw("done_order nulls last, created_at, push_id, ref");
-  return rows.map((row) => ({
-    pushId: row.push_id,
-    ref: row.ref,
-    before: row.before,
-    after: row.after,
-    metadata: EventMetadata.parse(row.metadata),
-    createdAt: row.created_at,
-    doneOrder: row.done_order,
-    ended: row.ended,
-    together: row.together,
-  }));
+  // The refs of a push, up to 100,000, have the same.
+  const parsed = new Map<string, EventMetadata>();
+  const intents: PushIntent[] = [];
+  const breathe = breather();
+  for (const row of rows) {
+    await breathe();
+    const metadata = parsed.get(row.push_id) ?? EventMetadata.parse(row.metadata);
+    parsed.set(row.push_id, metadata);
+    intents.push(intentOf(row, metadata));
+  }
+  return intents;
 }
+
+const intentOf = (row: Row, metadata: EventMetadata): PushIntent => ({
+  pushId: row.push_id,
+  ref: row.ref,
+  before: row.before,
+  after: row.after,
+  metadata,
+  createdAt: row.created_at,
+  doneOrder: row.done_order,
+  ended: row.ended,
+  together: row.together,
+});
 
 export type CommandChanges = Readonly<{
   /** It may still be under way, or has not been accounted for. */

@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import type { Readable } from "node:stream";
 
+import { breather } from "../platform/breather.ts";
 import { packetAt } from "../platform/git/pkt-line.ts";
 import {
   type PushHead,
@@ -20,7 +21,7 @@ export type PushFront = Readonly<{
 /** Takes the commands and options off the front of a push; the pack is left in the stream. */
 export async function readPushHead(body: Readable): Promise<PushFront> {
   const bytes = await readSection(body, pushHeadBytesMax);
-  const head = parsePushHead(bytes);
+  const head = await parsePushHead(bytes);
   if (!head.capabilities.has("push-options")) {
     return { head, bytes, options: [], optionBytes: Buffer.alloc(0) };
   }
@@ -31,7 +32,9 @@ export async function readPushHead(body: Readable): Promise<PushFront> {
 /** Up to a flush packet, which is part of it. */
 async function readSection(body: Readable, bytesMax: number): Promise<Buffer> {
   const front = new Section(bytesMax);
+  const breathe = breather();
   for (;;) {
+    await breathe();
     const chunk = body.read() as Buffer | null;
     if (chunk !== null) {
       const end = front.push(chunk);

@@ -103,7 +103,7 @@ export async function preparePush(
   const refs = accepted.map(({ ref }) => ref);
   if (repository !== undefined) await removeDeadLocks(repository.gitDir, refs);
   if (push.refs.length > 0) await deps.refs.begin(push);
-  const commands = commandsFor(front, refused);
+  const commands = await commandsFor(front, refused);
   const inputBytesMax = Math.min(room, pushBytesMax);
   const atomic = head.capabilities.has("atomic");
   const remarks = optionRemarks(options);
@@ -116,11 +116,12 @@ export async function preparePush(
 }
 
 /** What git reads before the pack, without the commands for refused refs. */
-function commandsFor(
+async function commandsFor(
   { bytes, optionBytes }: PushFront,
   refused: ReadonlyMap<string, string>,
-): Buffer {
-  const commands = refused.size === 0 ? bytes : withoutCommands(bytes, (ref) => refused.has(ref));
+): Promise<Buffer> {
+  const isRefused = (ref: string): boolean => refused.has(ref);
+  const commands = refused.size === 0 ? bytes : await withoutCommands(bytes, isRefused);
   return Buffer.concat([commands, optionBytes]);
 }
 

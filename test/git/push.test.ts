@@ -10,6 +10,7 @@ import type { Push } from "../../src/git/push-intent.ts";
 import { startPackService } from "../../src/platform/git/pack-service.ts";
 import { packet } from "../../src/platform/git/pkt-line.ts";
 import { Refusal } from "../../src/platform/refusal.ts";
+import { leastLongestTurnMs } from "../support/app/longest-turn.ts";
 
 const none = "0".repeat(40);
 const id = "1".repeat(40);
@@ -33,7 +34,7 @@ const news = (count: number): readonly Line[] =>
   Array.from({ length: count }, (_, index) => [none, id, `refs/heads/b${index}`]);
 
 /** What is recorded about a push of these refs, and the options that git receives. */
-async function prepared(lines: readonly Line[], canSync = true) {
+async function prepared(lines: readonly Line[], canSync = true, gitDir?: string) {
   const kept: Push[] = [];
   const deps = {
     bytesLeft: async () => 1_000_000,
@@ -41,7 +42,7 @@ async function prepared(lines: readonly Line[], canSync = true) {
     locking: { hasLocks: async () => false, lockedByOthers: async () => [] },
     vault: { seal: async () => ({}) },
     now: () => new Date(),
-    git: { canSync: async () => canSync, find: async () => undefined },
+    git: { canSync: async () => canSync, find: async () => gitDir && { gitDir } },
     refs: { begin: async (push: Push) => void kept.push(push) },
     log: pino({ level: "silent" }),
   } as unknown as PushDeps;
@@ -57,6 +58,14 @@ async function prepared(lines: readonly Line[], canSync = true) {
   expect(kept[0]?.together).to.equal(push.together);
   return push;
 }
+
+describe("a push of many refs", () => {
+  it("lets other requests go on while it is read and locks of its refs are looked for", async () => {
+    const lines = news(20_000);
+    const longest = await leastLongestTurnMs(() => prepared(lines, true, "/nothing/there"));
+    expect(longest).to.be.below(150);
+  }).timeout(30_000);
+});
 
 describe("refs of a push are synced together", () => {
   it("when there are many and all of them are new", async () => {

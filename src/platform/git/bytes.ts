@@ -1,6 +1,7 @@
 import { lstat, readdir, rm } from "node:fs/promises";
 import path from "node:path";
 
+import { breather } from "../breather.ts";
 import { removeOfDead } from "./push/hold.ts";
 
 /** A push or fetch may take hours; what is older was left by a process that died. */
@@ -80,6 +81,8 @@ export async function removeLeftOverUpkeep(gitDir: string): Promise<void> {
   for (const file of found) await removeOlder(file, Date.now() - leftOverAfterMs);
 }
 
+const locksAtOnce = 16;
+
 /**
  * Removes locks of these refs whose owner was killed, at once: unless a program lives that takes such locks.
  * Until then git refuses every change of the refs.
@@ -88,9 +91,16 @@ export async function removeLeftOverUpkeep(gitDir: string): Promise<void> {
  * @returns true when some were removed, so that a refused change may be tried again
  */
 export async function removeDeadLocks(gitDir: string, refs: readonly string[]): Promise<boolean> {
-  const files = [...refs, "packed-refs"].map((name) => path.join(gitDir, `${name}.lock`));
-  const found = await Promise.all(files.map(lstatOrNothing));
-  const there = files.filter((_, index) => found[index]?.isFile());
+  const names = [...refs, "packed-refs"];
+  const there: string[] = [];
+  const breathe = breather();
+  // A push may name 100,000 refs: all at once would hold the event loop, and the threads that files are read on.
+  for (let at = 0; at < names.length; at += locksAtOnce) {
+    await breathe();
+    const some = names.slice(at, at + locksAtOnce).map((name) => path.join(gitDir, `${name}.lock`));
+    const found = await Promise.all(some.map(lstatOrNothing));
+    there.push(...some.filter((_, index) => found[index]?.isFile()));
+  }
   if (there.length === 0) return false;
   await removeOfDead(gitDir, "pushing", there);
   const left = await Promise.all(there.map(lstatOrNothing));

@@ -1,3 +1,4 @@
+import { breather } from "../../breather.ts";
 import { isNullObjectId, isObjectId } from "../name.ts";
 import { flushPacket, packet, packetAt } from "../pkt-line.ts";
 
@@ -27,10 +28,10 @@ export const pushHeadBytesMax = 32 * 1024 ** 2;
  * @param buffer whole, the flush included
  * @throws PushMalformed, PacketMalformed
  */
-export function parsePushHead(buffer: Buffer): PushHead {
+export async function parsePushHead(buffer: Buffer): Promise<PushHead> {
   const capabilities = new Set<string>();
   try {
-    return { commands: parseCommands(buffer, capabilities), capabilities };
+    return { commands: await parseCommands(buffer, capabilities), capabilities };
   } catch (error) {
     if (error instanceof PushMalformed) error.sideBand = capabilities.has("side-band-64k");
     throw error;
@@ -38,10 +39,15 @@ export function parsePushHead(buffer: Buffer): PushHead {
 }
 
 /** @param capabilities filled from the first command */
-function parseCommands(buffer: Buffer, capabilities: Set<string>): readonly PushCommand[] {
+async function parseCommands(
+  buffer: Buffer,
+  capabilities: Set<string>,
+): Promise<readonly PushCommand[]> {
+  const breathe = breather();
   const commands: PushCommand[] = [];
   const seen = new Set<string>();
   for (let offset = 0; ; ) {
+    await breathe();
     const next = packetAt(buffer, offset);
     if (next.kind === "partial") throw new PushMalformed("the push broke off");
     if (next.kind === "flush") return commands;
@@ -82,10 +88,12 @@ function isPrintable(ref: string): boolean {
   return ref.length > 0 && ref.length <= refLengthMax && !/[\x00-\x20\x7f]/.test(ref);
 }
 
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
 /** Names of refs become text in events and answers: bytes that are not UTF-8 have none. */
 function textOf(payload: Buffer): string {
   try {
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(payload);
+    return utf8.decode(payload);
   } catch {
     throw new PushMalformed("a ref's name is not UTF-8");
   }
@@ -97,12 +105,17 @@ function textOf(payload: Buffer): string {
  * @param buffer whole and well-formed, the flush included
  * @param left names of refs to leave out
  */
-export function withoutCommands(buffer: Buffer, left: (ref: string) => boolean): Buffer {
+export async function withoutCommands(
+  buffer: Buffer,
+  left: (ref: string) => boolean,
+): Promise<Buffer> {
+  const breathe = breather();
   const packets: Buffer[] = [];
   // Capabilities go with the first command, whichever that is now.
   let capabilities = "";
   let capable = false;
   for (let offset = 0; ; ) {
+    await breathe();
     const next = packetAt(buffer, offset);
     if (next.kind !== "data") return Buffer.concat([...packets, flushPacket]);
     offset = next.end;

@@ -39,8 +39,8 @@ describe("a packet", () => {
 });
 
 describe("the head of a push", () => {
-  it("names commands and capabilities", () => {
-    const { commands, capabilities } = parsePushHead(
+  it("names commands and capabilities", async () => {
+    const { commands, capabilities } = await parsePushHead(
       head(
         `${zero} ${one} refs/heads/main\0 report-status side-band-64k agent=git/2.39`,
         `${one} ${zero} refs/tags/v1\n`,
@@ -53,9 +53,10 @@ describe("the head of a push", () => {
     expect([...capabilities]).to.include.members(["report-status", "side-band-64k"]);
   });
 
-  it("may be empty, and may say where a shallow history ends", () => {
-    expect(parsePushHead(flushPacket).commands).to.deep.equal([]);
-    const { commands } = parsePushHead(head(`shallow ${one}`, `${zero} ${one} refs/heads/a\0 x`));
+  it("may be empty, and may say where a shallow history ends", async () => {
+    expect((await parsePushHead(flushPacket)).commands).to.deep.equal([]);
+    const shallow = head(`shallow ${one}`, `${zero} ${one} refs/heads/a\0 x`);
+    const { commands } = await parsePushHead(shallow);
     expect(commands).to.have.length(1);
   });
 
@@ -69,31 +70,32 @@ describe("the head of a push", () => {
     ["no ref", [`${zero} ${one}\0`]],
     ["a ref too long to be named in a refusal", [`${zero} ${one} refs/${"x".repeat(5_000)}\0`]],
   ] as const) {
-    it(`is refused with ${what}`, () => {
-      expect(() => parsePushHead(head(...lines))).to.throw(PushMalformed);
+    it(`is refused with ${what}`, async () => {
+      await expect(parsePushHead(head(...lines))).to.be.rejectedWith(PushMalformed);
     });
   }
 
-  it("is refused when it breaks off, or requests more than anybody has", () => {
+  it("is refused when it breaks off, or requests more than anybody has", async () => {
     const whole = head(`${zero} ${one} refs/heads/a\0`);
-    expect(() => parsePushHead(whole.subarray(0, -4))).to.throw(PushMalformed, "broke off");
+    const broken = parsePushHead(whole.subarray(0, -4));
+    await expect(broken).to.be.rejectedWith(PushMalformed, "broke off");
     const many = Array.from({ length: 100_001 }, (_, at) => `${zero} ${one} refs/heads/${at}`);
-    expect(() => parsePushHead(head(...many))).to.throw(PushMalformed, "too many");
-    expect(parsePushHead(head(...many.slice(1))).commands).to.have.length(100_000);
+    await expect(parsePushHead(head(...many))).to.be.rejectedWith(PushMalformed, "too many");
+    expect((await parsePushHead(head(...many.slice(1)))).commands).to.have.length(100_000);
   });
 
-  it("can go on without some of its commands, with the capabilities of the first", () => {
+  it("can go on without some of its commands, with the capabilities of the first", async () => {
     const [a, b, c] = ["a", "b", "c"].map((name) => `${zero} ${one} refs/heads/${name}`);
     const parsed = head(`shallow ${one}`, `${a}\0 report-status`, `${b}`, `${c}`);
-    const rest = withoutCommands(parsed, (ref) => ref !== "refs/heads/b");
+    const rest = await withoutCommands(parsed, (ref) => ref !== "refs/heads/b");
     expect(rest.equals(head(`shallow ${one}`, `${b}\0 report-status`))).to.equal(true);
   });
 
-  it("is refused when a name is not UTF-8, and remembers how the client takes errors", () => {
+  it("is refused when a name is not UTF-8, and remembers how the client takes errors", async () => {
     const name = Buffer.concat([Buffer.from(`${zero} ${one} refs/heads/`), Buffer.from([0xff])]);
     const first = `${zero} ${one} refs/heads/a\0 side-band-64k`;
-    expect(() => parsePushHead(head(first, name)))
-      .to.throw(PushMalformed, "UTF-8")
-      .with.property("sideBand", true);
+    await expect(parsePushHead(head(first, name)))
+      .to.be.rejectedWith(PushMalformed, "UTF-8")
+      .and.eventually.have.property("sideBand", true);
   });
 });
