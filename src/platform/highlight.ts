@@ -4,6 +4,7 @@ import { ParserTask } from "./parser/parser.ts";
 /** Beyond these a file is shown without colours. */
 const textLengthMax = 512 * 1024;
 const lineLengthMax = 10_000;
+const linesMax = 50_000;
 const timeoutMsDefault = 1_500;
 
 /**
@@ -25,18 +26,21 @@ export class Highlighter {
   }
 
   lines(text: string, fileName: string): Promise<Coloured> {
-    if (text === "" || text.length > textLengthMax || hasLongLine(text))
+    if (text === "" || text.length > textLengthMax || hasLongLines(text))
       return Promise.resolve(null);
     // Whatever went wrong, the text is shown without colours.
     return this.#task.ask({ text, fileName }).catch(() => undefined);
   }
 }
 
-function hasLongLine(text: string): boolean {
+/** Or too many: each is a value in what the process sends. */
+function hasLongLines(text: string): boolean {
+  let lines = 0;
   for (let at = 0; at < text.length; ) {
     const end = text.indexOf("\n", at);
     const next = end < 0 ? text.length : end;
-    if (next - at > lineLengthMax) return true;
+    lines += 1;
+    if (next - at > lineLengthMax || lines > linesMax) return true;
     at = next + 1;
   }
   return false;

@@ -1,4 +1,4 @@
-import { textLines } from "../../../platform/git/diff/patch.ts";
+import { textLinesIn } from "../../../platform/git/diff/patch.ts";
 import { invariant } from "../../../platform/invariant.ts";
 import { isBinary, isImage } from "../../file/type.ts";
 import { Html, html } from "../../page/html.ts";
@@ -63,21 +63,21 @@ export async function filePiece(
   }
   const kind = entry.kind === "symlink" ? "120000" : "100644";
   const coloured = (await colouredFile(repository, kind, entry.id, path)) ?? [];
-  return html`${about}${lines(base, textLines(content), coloured, fileRequest, path)}`;
+  return html`${about}${lines(base, content, coloured, fileRequest, path)}`;
 }
 
 function lines(
   base: string,
-  all: readonly string[],
+  content: Buffer,
   coloured: readonly string[],
   { names, revision, isPlain, page: number }: FileRequest,
   path: string,
 ): Html {
   const first = number * linesMax;
-  const some = all.slice(first, first + linesMax);
+  const { lines: some, total } = textLinesIn(content, { first, count: linesMax });
   const plain = isPlain ? "&plain=1" : "";
   const address = `${base}${filePath(names, revision, path)}${plain}`;
-  const pages = pager({ address, number, size: linesMax, total: all.length });
+  const pages = pager({ address, number, size: linesMax, total });
   return html`${pages}<div class="scroll code" role="region" aria-label="Lines" tabindex="0"><table class="lines"><tbody>${some.map(
     (text, index) => line(first + index + 1, text, coloured[first + index]),
   )}</tbody></table></div>${pages}`;

@@ -8,6 +8,7 @@ import {
   type PatchLine,
   parsePatch,
   textLines,
+  textLinesIn,
   wholeFile,
 } from "../../../../src/platform/git/diff/patch.ts";
 import { DiffReader } from "../../../../src/platform/git/diff/records.ts";
@@ -54,6 +55,30 @@ function applied(before: Buffer, lines: readonly PatchLine[]): string {
   if (untouched) ended = before.at(-1) === 0x0a;
   return result.length === 0 ? "" : result.join("\n") + (ended ? "\n" : "");
 }
+
+describe("lines of a file", () => {
+  it("are the same, wherever a part of them begins", () => {
+    for (const text of ["", "\n", "a", "a\n", "a\nb", "\n\na\r\n\xff\n\n", "\xff", "é\n\ufeffb"]) {
+      for (const encoding of ["utf8", "latin1"] as const) {
+        const content = Buffer.from(text, encoding);
+        const all = textLines(content);
+        for (const [first, count] of [0, 1, 2, 9].flatMap((at) => [
+          [at, 1] as const,
+          [at, 99] as const,
+        ])) {
+          const expected = { lines: all.slice(first, first + count), total: all.length };
+          expect(textLinesIn(content, { first, count }), text).to.deep.equal(expected);
+        }
+      }
+    }
+  });
+
+  it("take no longer when they are not UTF-8", () => {
+    const begun = process.cpuUsage();
+    expect(textLines(Buffer.from("\xff\n".repeat(200_000), "latin1"))).to.have.length(200_000);
+    expect(process.cpuUsage(begun).user / 1_000).to.be.below(700);
+  });
+});
 
 describe("a diff as git streams it", () => {
   const nothing = "0".repeat(40);
