@@ -194,6 +194,14 @@ describe("pages of a project", () => {
       });
       expect(longest, file).to.be.below(250);
     }
+    // Each of these parts of the change is read once, and kept.
+    let part = 0;
+    const longest = await leastLongestTurnMs(async () => {
+      part += 1;
+      const at = `${open}/commit/${made.body["hash"]}?file=lines.txt&page=${part}`;
+      expect((await stranger.see(at)).text).to.contain(`${part * 3_000 + 1}–`);
+    });
+    expect(longest, "of the change").to.be.below(250);
   }).timeout(60_000);
 
   it("lead from the address of a clone to the project", async () => {

@@ -1,5 +1,6 @@
 import { LRUCache } from "lru-cache";
 
+import { breather } from "../../breather.ts";
 import { Limit } from "../../limit.ts";
 import { Refusal } from "../../refusal.ts";
 import { Answers } from "../answers.ts";
@@ -315,7 +316,13 @@ async function pushSide(
     return { type: "line", op, body, ...numbers } as const;
   };
   if (mode === submoduleMode) reader.push(await sideOf(repository, mode, id), take);
-  else for await (const chunk of repository.blobStream(id)) reader.push(chunk as Buffer, take);
+  else {
+    const breathe = breather();
+    for await (const chunk of repository.blobStream(id)) {
+      await breathe();
+      reader.push(chunk as Buffer, take);
+    }
+  }
   if (!reader.endText(take)) reader.remark();
 }
 

@@ -14,6 +14,7 @@ export type LineWindow = Readonly<{
 /** A longer line is cut: what is held grows with the number of lines alone. */
 export const lineBytesMax = 4_096;
 const newline = 0x0a;
+const nothing: Buffer = Buffer.alloc(0);
 
 /** The part of lines that are in memory whole. */
 export function windowOf(all: readonly PatchLine[], { offset, limit }: LineRange): LineWindow {
@@ -66,7 +67,7 @@ export class WindowReader {
   #before = { removed: 0, added: 0 };
   #total = 0;
   /** The line that has not ended yet, at most as much of it as is kept. */
-  #open: Buffer = Buffer.alloc(0);
+  #open = nothing;
   #isOpen = false;
 
   constructor(range: LineRange) {
@@ -79,8 +80,9 @@ export class WindowReader {
     while (position < chunk.length) {
       const end = chunk.indexOf(newline, position);
       const until = end < 0 ? chunk.length : end;
-      this.#hold(chunk.subarray(position, until));
-      if (end >= 0) this.#finish(read);
+      const part = chunk.subarray(position, until);
+      if (end < 0) this.#hold(part);
+      else this.#finish(read, part);
       position = until + 1;
     }
   }
@@ -110,9 +112,12 @@ export class WindowReader {
     }
   }
 
-  #finish(read: (line: Buffer) => RawLine | undefined): void {
-    const raw = read(this.#open);
-    this.#open = Buffer.alloc(0);
+  /** @param rest of the line; most are whole in one chunk, and are not copied: there may be millions */
+  #finish(read: (line: Buffer) => RawLine | undefined, rest = nothing): void {
+    if (this.#open.length > 0) this.#hold(rest);
+    const whole = this.#open.length > 0 ? this.#open : rest;
+    const raw = read(whole.length > lineBytesMax ? whole.subarray(0, lineBytesMax) : whole);
+    this.#open = nothing;
     this.#isOpen = false;
     if (raw !== undefined) this.#take(raw);
   }
