@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 
 import { gitEnvironment } from "../git/environment.ts";
+import { Limit } from "../limit.ts";
 import { Refusal } from "../refusal.ts";
 
 export type GpgPublicKey = Readonly<{
@@ -17,6 +18,16 @@ export type GpgPublicKey = Readonly<{
 
 export const gpgKeyLengthMax = 64 * 1024;
 const timeoutMs = 10_000;
+
+/** Reading a key takes three runs of gpg, each a process for up to ten seconds. */
+const readings = new Limit({
+  name: "gpg.keys",
+  total: 4,
+  share: 1,
+  whenFull: { refuseAfterMs: 30_000 },
+  waitersMax: 200,
+  waitersShare: 16,
+});
 
 /** gpg fetches, prompts for, starts and trusts nothing; a signature counts for the keys that are given. */
 const homeSettings = [
@@ -78,26 +89,28 @@ export async function nextGpgExpiry(
  * One public key as `gpg --armor --export` prints it.
  *
  * @throws Refusal `unprocessable` with `gpg_key.invalid` or `gpg_key.unusable`, `unavailable` with
- * `gpg_key.unavailable` where gpg is not installed
+ * `gpg_key.unavailable` where gpg is not installed, `service.busy` when too many keys wait, of the caller or of all
  */
 export async function parseGpgPublicKey(text: string): Promise<GpgPublicKey> {
   const begins = text.trim().startsWith("-----BEGIN PGP PUBLIC KEY BLOCK-----");
   if (!begins || text.length > gpgKeyLengthMax)
     throw invalid("This is not an armoured public key.");
   try {
-    return await withGpgHome(async (home, environment) => {
-      await importGpgKeys(home, environment, [text]).catch((error: unknown) => {
-        throw error instanceof GpgMissing ? error : invalid("gpg does not understand this key.");
-      });
-      const listing = await gpg(environment, ["--with-colons", "--fingerprint", "--list-keys"]);
-      const { fingerprint, fingerprints } = readListing(listing);
-      const exporting = ["--armor", "--export-options", "export-minimal", "--export", "--"];
-      return {
-        armoured: await gpg(environment, [...exporting, fingerprint]),
-        fingerprint,
-        fingerprints,
-      };
-    });
+    return await readings.run(() =>
+      withGpgHome(async (home, environment) => {
+        await importGpgKeys(home, environment, [text]).catch((error: unknown) => {
+          throw error instanceof GpgMissing ? error : invalid("gpg does not understand this key.");
+        });
+        const listing = await gpg(environment, ["--with-colons", "--fingerprint", "--list-keys"]);
+        const { fingerprint, fingerprints } = readListing(listing);
+        const exporting = ["--armor", "--export-options", "export-minimal", "--export", "--"];
+        return {
+          armoured: await gpg(environment, [...exporting, fingerprint]),
+          fingerprint,
+          fingerprints,
+        };
+      }),
+    );
   } catch (error) {
     if (!(error instanceof GpgMissing)) throw error;
     throw new Refusal("unavailable", "gpg_key.unavailable", "gpg is not installed here.");
