@@ -10,6 +10,8 @@ type Options<Question, Answer> = Pick<ParserTaskOptions, "module" | "timeoutMs" 
 
 /** Clients of packages request many documents at a time. */
 const perCallerMax = 32;
+/** So that two callers do not keep all others from waiting; what they hold in memory has limits of its own. */
+const waitingMax = 8 * perCallerMax;
 
 /**
  * The same as `ask`, but a large document is read in a process, whose module exports the same function.
@@ -22,7 +24,7 @@ export function documentReader<Question extends Readonly<{ bytes: Uint8Array }>,
   atOnceBytesMax,
   ...limits
 }: Options<Question, Answer>): (question: Question) => Promise<Answer | undefined> {
-  const task = new ParserTask<Question, Answer>({ ...limits, perCallerMax });
+  const task = new ParserTask<Question, Answer>({ ...limits, perCallerMax, waitingMax });
   return async (question) => {
     if (question.bytes.length <= atOnceBytesMax) return ask(question);
     try {
