@@ -223,7 +223,7 @@ function linesOf(content: Buffer): readonly Buffer[] {
 }
 
 /**
- * Of a line that is not UTF-8 every byte is one character (ISO 8859-1), so that none is lost. It is looked at first: a
+ * Of a line that is not UTF-8 every byte is one character (ISO 8859-1), so that none is lost. Its bytes are checked first: a
  * decoder that throws takes 25 times as long, for each of millions of lines.
  */
 const decodeLine = (bytes: Buffer): string => bytes.toString(isUtf8(bytes) ? "utf8" : "latin1");
