@@ -51,9 +51,14 @@ export async function keepIntent(db: Knex, push: Push): Promise<void> {
   const metadata = JSON.stringify(push.metadata);
   const { together = false, announcedAt: at } = push;
   const of = { push_id, project_id, metadata, together, ...(at && { created_at: at }) };
-  const rows = push.refs.map((ref) => ({ ...of, ...ref }));
-  if (rows.length <= rowsAtOnce) await db("push_intent").insert(rows);
-  else await db.batchInsert("push_intent", rows, rowsAtOnce);
+  const { refs } = push;
+  const rowsAt = (at: number) => refs.slice(at, at + rowsAtOnce).map((ref) => ({ ...of, ...ref }));
+  if (refs.length <= rowsAtOnce) return void (await db("push_intent").insert(rowsAt(0)));
+  await db.transaction(async (tx) => {
+    for (let at = 0; at < refs.length; at += rowsAtOnce) {
+      await tx("push_intent").insert(rowsAt(at));
+    }
+  });
 }
 
 /** Takes over the intents of an earlier attempt at the same command, which cannot withdraw them any more. */

@@ -177,7 +177,7 @@ async function recordOnce(
   const isWanted = (ref: string): boolean => wanted?.has(ref) ?? true;
   const open = late.filter((intent) => !past.shown.has(keyOf(intent)) && isWanted(intent.ref));
   const pushed = open.map((intent) => ({ ...intent, done: confirmed.has(keyOf(intent)) }));
-  const changes = explainRefs(past.refs, actual, pushed);
+  const changes = await explainRefs(past.refs, actual, pushed);
   // Without an append, events that the read model does not show yet would go unnoticed.
   if (trusting && changes.length === 0) return recordOnce(deps, subject, false);
   // Refs in the log have to survive a power cut, and these are not synced for certain yet.

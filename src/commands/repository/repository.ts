@@ -1,3 +1,5 @@
+import { breather } from "../../platform/breather.ts";
+
 /** Full ref name → object id. */
 export type RefState = ReadonlyMap<string, string>;
 
@@ -31,11 +33,11 @@ const exhaustiveMax = 8;
  * @param actual the same refs, read after `pushed` was first known to hold the confirmed changes
  * @param pushed changes without an event yet, confirmed ones in the order they were confirmed
  */
-export function explainRefs<Push extends PushedRef>(
+export async function explainRefs<Push extends PushedRef>(
   recorded: RefState,
   actual: RefState,
   pushed: readonly Push[],
-): readonly RefChange<Push>[] {
+): Promise<readonly RefChange<Push>[]> {
   const refs = new Set([...recorded.keys(), ...actual.keys(), ...pushed.map(({ ref }) => ref)]);
   const edges = new Map<string, Push[]>();
   for (const push of pushed) {
@@ -44,10 +46,14 @@ export function explainRefs<Push extends PushedRef>(
     if (some === undefined) edges.set(push.ref, [push]);
     else some.push(push);
   }
-  return [...refs].sort().flatMap((ref) => {
+  const changes: RefChange<Push>[] = [];
+  const breathe = breather();
+  for (const ref of [...refs].sort()) {
+    await breathe();
     const [from, to] = [recorded.get(ref) ?? null, actual.get(ref) ?? null];
-    return explainRef(ref, from, to, edges.get(ref) ?? []);
-  });
+    changes.push(...explainRef(ref, from, to, edges.get(ref) ?? []));
+  }
+  return changes;
 }
 
 function explainRef<Push extends PushedRef>(
