@@ -58,10 +58,16 @@ export async function compareTrees(
       if (readBytes > limits.bytesMax) throw tooLarge("directories may hold");
       const compared = await Promise.all(some.map((pair) => comparePair(objects, pair)));
       for (const { files, directories } of compared) {
+        // Checked before: a call takes no more than some 100,000 arguments.
+        if (changes.length + files.length > limits.filesMax) {
+          throw tooLarge(`${limits.filesMax} files`);
+        }
+        if (next.length + directories.length > limits.treesMax) {
+          throw tooLarge(`${limits.treesMax} directories`);
+        }
         changes.push(...files);
         next.push(...directories);
       }
-      if (changes.length > limits.filesMax) throw tooLarge(`${limits.filesMax} files`);
     }
     for (const { path } of next) {
       if (path.length > limits.pathBytesMax) throw tooLarge("any path may be long");
