@@ -1,3 +1,5 @@
+import { breather } from "../../breather.ts";
+
 /** How git stores its four kinds of objects; see gitformat "git-cat-file(1)" and "git-mktree(1)". */
 export type ObjectType = "blob" | "tree" | "commit" | "tag";
 
@@ -81,10 +83,13 @@ export function parseTag(id: string, data: Buffer): TagObject {
 }
 
 /** Entries of a tree in git's order. Names are UTF-8; bytes that are not become U+FFFD. */
-export function parseTree(data: Buffer, idBytes: 20 | 32): readonly TreeEntry[] {
+export async function parseTree(data: Buffer, idBytes: 20 | 32): Promise<readonly TreeEntry[]> {
   const entries: TreeEntry[] = [];
+  const breathe = breather();
   let at = 0;
   while (at < data.length) {
+    // 32 MiB, the largest that is read, are a million entries.
+    if (entries.length % 1_000 === 999) await breathe();
     const space = data.indexOf(0x20, at);
     const end = data.indexOf(0, space);
     if (space < 0 || end < 0 || end + 1 + idBytes > data.length) throw new Error("Malformed tree");

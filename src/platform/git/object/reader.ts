@@ -135,7 +135,7 @@ export class ObjectReader {
     cache: BoundedCache<Value>,
     id: string,
     type: keyof typeof bytesMax,
-    parse: (data: Buffer) => Value,
+    parse: (data: Buffer) => Value | Promise<Value>,
   ): Promise<Value | undefined> {
     const cached = cache.get(this.#key(id));
     if (cached !== undefined) return cached;
@@ -143,7 +143,7 @@ export class ObjectReader {
     if (info?.type !== type || info.bytes > bytesMax[type]) return undefined;
     const object = await this.#ask((process) => process.contents(id));
     if (object === undefined) return undefined;
-    const value = parse(object.data);
+    const value = await parse(object.data);
     cache.set(this.#key(id), value, Math.min(object.bytes, keptMax[type]) * 3 + overheadBytes);
     return value;
   }

@@ -7,6 +7,7 @@ import {
   subjectOf,
 } from "../../../../src/platform/git/object/object.ts";
 import { expectLinear } from "../../../support/app/growth.ts";
+import { turnsWhile } from "../../../support/app/longest-turn.ts";
 
 const tree = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 const person = "Anna <anna@example.test> 1700000000 +0130";
@@ -156,7 +157,7 @@ describe("a tag object", () => {
 });
 
 describe("a tree object", () => {
-  it("distinguishes files, programs, links, directories and submodules", () => {
+  it("distinguishes files, programs, links, directories and submodules", async () => {
     const modes = ["100644", "100755", "120000", "40000", "160000"];
     const data = Buffer.concat(
       modes.map((mode, index) =>
@@ -164,19 +165,26 @@ describe("a tree object", () => {
       ),
     );
 
-    expect(parseTree(data, 20).map(({ name, kind }) => `${name} ${kind}`)).to.deep.equal([
+    expect((await parseTree(data, 20)).map(({ name, kind }) => `${name} ${kind}`)).to.deep.equal([
       "n0 file",
       "n1 executable",
       "n2 symlink",
       "n3 directory",
       "n4 submodule",
     ]);
-    expect(parseTree(data, 20)[1]?.id).to.equal("01".repeat(20));
+    expect((await parseTree(data, 20))[1]?.id).to.equal("01".repeat(20));
   });
 
-  it("that ends in the middle of an entry is an error", () => {
+  it("lets other requests go on while its million entries are read", async () => {
+    const entry = Buffer.concat([Buffer.from("100644 a\0"), Buffer.alloc(20)]);
+    const data = Buffer.concat(Array<Buffer>(400_000).fill(entry));
+    const { turns } = await turnsWhile(() => parseTree(data, 20));
+    expect(turns).to.be.greaterThan(5);
+  });
+
+  it("that ends in the middle of an entry is an error", async () => {
     const data = Buffer.concat([Buffer.from("100644 a\0"), Buffer.alloc(19)]);
-    expect(() => parseTree(data, 20)).to.throw("Malformed tree");
+    await expect(parseTree(data, 20)).to.be.rejectedWith("Malformed tree");
   });
 });
 
