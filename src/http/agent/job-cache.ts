@@ -10,11 +10,14 @@ const protectedVariable = "CI_COMMIT_REF_PROTECTED";
  * or a variable says: a branch that is not protected neither changes nor reads what protected ones get. The common
  * fallback key, which a runner would take as it stands, is given as a fallback key of each cache.
  */
-export function cachesOf({ spec, isProtected, variables }: JobPayload) {
+export function cachesOf(payload: JobPayload) {
+  const { spec, isProtected, variables } = payload;
   if (spec.cache.length === 0) return [];
   const end = isProtected ? "-protected" : "-non_protected";
-  const values = new Map(variables.map(({ key, value }) => [key, value]));
-  const raw = new Set(variables.flatMap((each) => (each.raw || each.file ? [each.key] : [])));
+  // A key is checked with the values that the runner puts into it.
+  const given = cacheVariables(payload);
+  const values = new Map(given.map(({ key, value }) => [key, value]));
+  const raw = new Set(given.flatMap((each) => (each.raw || each.file ? [each.key] : [])));
   const lookup = expander(values, raw);
   const ended = (key: string): string => `${insideOf(referencesOnly(key), lookup)}${end}`;
   const common = commonKey(variables);

@@ -111,6 +111,16 @@ describe("the keys of caches", () => {
     expect(more.caches[0]?.key).to.equal("a/__/x-non_protected");
   });
 
+  it("lead out of the project by no value that the runner gets another of", async () => {
+    const name = "CACHE_FALLBACK_KEY";
+    const file = `a: {script: x, cache: {key: "a/.$${name}./x", paths: [k]}}`;
+    const { caches, variables } = await jobOn("topic", file, [{ key: name, value: "b" }]);
+    const [value = "b"] = valuesOf(variables, name);
+    expect(keysOf(caches).map((key) => key.replace(`$${name}`, value))).to.deep.equal(
+      ["a/__/x", "b"].map((key) => `${key}-non_protected`),
+    );
+  });
+
   it("keep the references to variables that only the agent knows", async () => {
     const { caches } = await jobOn(
       "topic",
