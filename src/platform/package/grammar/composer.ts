@@ -26,7 +26,9 @@ const hasShortMajor = (version: string): boolean => !/^v?\d{6}/i.test(version);
 function isNumbered(text: string): boolean {
   const version = withoutBuild(text);
   const [found] = numbers.exec(version) ?? [];
-  if (found === undefined || !hasShortMajor(found)) return false;
+  if (found === undefined) return false;
+  // A long number is a date, or the version of a branch.
+  if (!hasShortMajor(found)) return isComposerVersion(text);
   const rest = version.slice(found.length);
   return suffix.test(rest) || /^\.[xX*][.-]?dev$/i.test(rest);
 }
@@ -56,11 +58,13 @@ export function isComposerConstraint(constraint: string): boolean {
 
 /** Constraints that all have to hold, parted by commas or spaces. */
 function areAll(part: string): boolean {
+  // Composer parts them there.
+  if (/\s\sas\s/.test(part)) return false;
   const text = part
     .split(/\s+/)
     .join(" ")
     .replaceAll(/ ?, ?/g, ",")
-    .replaceAll(/([=<>!~^]) /g, "$1");
+    .replaceAll(/([=<>]) (?![=<>])/g, "$1");
   const words = text.split(/[, ]/);
   for (let at = 0; at < words.length; at += 1) {
     const [word = "", by, other = ""] = words.slice(at, at + 3);

@@ -5,7 +5,8 @@ import { badFile, badVersion } from "../coordinates.ts";
  * ends `apt update` for the whole list.
  */
 
-const lengthMax = 64 * 1024;
+/** As long as a control file may be: packages of Rust in Debian provide over 64 KiB of features. */
+const lengthMax = 256 * 1024;
 const one =
   /^([A-Za-z0-9][A-Za-z0-9+.-]*)(?::[a-z0-9-]+)? ?(?:\( ?(<<|<=|=|>=|>>|<|>) ?([^ ()]+) ?\))? ?(?:\[[^[\]]+\] ?)?(?:<[^<>]+> ?)*$/;
 const relations = [

@@ -40,7 +40,7 @@ const refused: Readonly<Record<string, readonly Cases[]>> = {
     each(["1", "1.0", "1.0.0-01", "1.0.0-a..b", "v", "1.0.0-", "$version$"], (version) =>
       npm({ name: "tool", version }),
     ),
-    each(["a b", "npm:@/x@1"], (range, n) =>
+    each(["a b", "npm:@/x@1", "~$x$", "~a b"], (range, n) =>
       npm({ name: "tool", version: number(n), dependencies: { other: range } }),
     ),
     each([" a", ".a", "_a", "a b", "a/b", "@/a", "$id$"], (name, n) =>
@@ -89,8 +89,22 @@ const refused: Readonly<Record<string, readonly Cases[]>> = {
       composer(version, { name: "acme/tool" }),
     ),
     ...["require", "conflict", "provide", "replace"].map((link) =>
-      each(["foo", "~>1.0", "=>1.0", "1.0 ||", "(^1.0)", "$version$", "", "===1.0"], (range, n) =>
-        composer(number(n), { name: "acme/tool", [link]: { "acme/other": range } }),
+      each(
+        [
+          "foo",
+          "~>1.0",
+          "~ 1.0",
+          "1|^ 1.0",
+          "= =1",
+          "dev-a  as 1",
+          "=>1.0",
+          "1.0 ||",
+          "(^1.0)",
+          "$x$",
+          "",
+          "===1.0",
+        ],
+        (range, n) => composer(number(n), { name: "acme/tool", [link]: { "acme/other": range } }),
       ),
     ),
     { number: composer("1.1.0", { name: "acme/tool", require: { php: 8 } }) },
@@ -204,6 +218,7 @@ const taken: Readonly<Record<string, readonly Cases[]>> = {
         "git+https://e.org/a.git#v1",
         "file:../x",
         "user/repo",
+        "git@e.org:a/b.git",
         "workspace:^",
         "~1.x",
         "https://e.org/a b.tgz",
@@ -261,6 +276,8 @@ const taken: Readonly<Record<string, readonly Cases[]>> = {
         "dev-main as 1.0",
         "@dev",
         "~1.2@beta",
+        "^20240101",
+        "1.0 - 9999999-dev",
         "self.version",
       ],
       (range, n) =>
@@ -287,6 +304,10 @@ const taken: Readonly<Record<string, readonly Cases[]>> = {
       ["a, b (>= 1:2.0~x-1) | c [amd64] <!nocheck>, d:any", "a(<<2)", "a (= 1.0), "],
       (text, n) => debian("taken", number(n), `Depends: ${text}\nProvides: v (= 1), w\n`),
     ),
+    // Packages of Rust in Debian provide thousands of features.
+    {
+      features: debian("taken", "2.0", `Provides: ${"lib-feature-dev (= 2.0), ".repeat(4_000)}w\n`),
+    },
   ],
   cran: [
     each(["R (>= 3.5.0), methods, other(>=1.0-1)", "R (>= r1234)", "R", ""], (text, n) =>
