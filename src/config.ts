@@ -4,6 +4,7 @@ import { z } from "zod";
 import { Alias } from "./events/core/ids.ts";
 import { parseBlobUrl } from "./platform/blob/url.ts";
 import { eventStoreUrlProblem } from "./platform/event-store/url.ts";
+import { looksLikeToken } from "./platform/key/token.ts";
 import { parseOutboundAllow } from "./platform/outbound/address.ts";
 import { withoutTrailing } from "./platform/trim.ts";
 
@@ -61,6 +62,7 @@ const variables = z.object({
     .string()
     .min(8, "must have 8 characters or more")
     .max(128, "must have 128 characters or fewer")
+    .refine((value) => !looksLikeToken(value), "must not begin like a token, such as lfat_")
     .optional(),
   OUTBOUND_ALLOW: text
     .transform((value) => value.split(/[\s,]+/).filter((entry) => entry !== ""))

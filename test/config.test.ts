@@ -56,6 +56,11 @@ describe("the configuration", () => {
     );
   });
 
+  it("refuses a first password that begins like a token, with which nobody could log in", () => {
+    const message = failure(() => readSettings({ ADMIN_PASSWORD: "lfat_password" }));
+    expect(message).to.include("ADMIN_PASSWORD must not begin like a token");
+  });
+
   it("reads what is set", () => {
     const settings = readSettings({
       ...stores,
