@@ -13,7 +13,7 @@ const nameLengthMax = 214;
 const rangeLengthMax = 512;
 const dependenciesMax = 5_000;
 /** Of addresses, repositories and paths, which npm finds out only when it fetches them. */
-const elsewhere = /^(?:[a-z][a-z0-9+.-]*:|~\/|[./]|[^/@\s]+\/|[^/@\s]+@[^/@:\s]+:)/i;
+const elsewhere = /^(?:[a-z][a-z0-9+.-]*:|~\/|[./]|[^/@\s]+\/|[^/@\s]+@[^/@:.\s]+\.[^/@:\s]+:)/i;
 const tagForm = /^[A-Za-z0-9\-_.!~*'()]+$/;
 
 const isName = (name: string): boolean => nameForm.test(name) && name.length <= nameLengthMax;

@@ -40,7 +40,7 @@ const refused: Readonly<Record<string, readonly Cases[]>> = {
     each(["1", "1.0", "1.0.0-01", "1.0.0-a..b", "v", "1.0.0-", "$version$"], (version) =>
       npm({ name: "tool", version }),
     ),
-    each(["a b", "npm:@/x@1", "~$x$", "~a b"], (range, n) =>
+    each(["a b", "npm:@/x@1", "~$x$", "~a b", "a@b:c"], (range, n) =>
       npm({ name: "tool", version: number(n), dependencies: { other: range } }),
     ),
     each([" a", ".a", "_a", "a b", "a/b", "@/a", "$id$"], (name, n) =>
