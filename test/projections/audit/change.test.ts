@@ -26,7 +26,7 @@ const beginningsAndEnds = new Set(
     "Prepared Purged Queued Ran Recovered Redeemed Refreshed Registered Released Removed " +
     "Reopened Replied Reported Requested Reserved Reset Resolved Restarted Restored " +
     "Resumed Returned Revoked Scheduled Sent Skipped Started Stopped Stored " +
-    "Succeeded Triggered Unbanned Unfollowed Unlocked Unresolved Unyanked Uploaded Used " +
+    "Over Succeeded Triggered Unbanned Unfollowed Unlocked Unresolved Unyanked Uploaded Used " +
     "Withdrawn Yanked"
   ).split(" "),
 );
