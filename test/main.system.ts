@@ -30,9 +30,9 @@ const expected = {
     "semver",
     "yaml",
   ],
-  projections: always,
+  projections: [...always, "@renovatebot/pep440", "semver", "yaml"],
   ssh: [...always, ...git, "ssh2"],
-  workers: [...always, ...git, "bullmq", "croner", "semver", "yaml"],
+  workers: [...always, ...git, "@renovatebot/pep440", "bullmq", "croner", "semver", "yaml"],
 } as const;
 
 describe("the start of a role", () => {

@@ -120,7 +120,7 @@ describe("Dockerfile", () => {
     );
     for (const name of copied) expect(ignored.split("\n"), name).to.include(`!${name}`);
     expect(dockerfile).to.match(/^USER node$/m);
-    expect(dockerfile).to.match(/^FROM node:20\.\d+\.\d+-bookworm-slim$/m);
+    expect(dockerfile).to.match(/^FROM node:24-bookworm-slim$/m);
   });
 
   it("starts roles below an init process, since the first process cannot be killed", async () => {
