@@ -13,7 +13,7 @@ import {
 } from "../../src/projections/core/install.ts";
 import { type Projection, project } from "../../src/projections/core/projection.ts";
 import { history } from "../support/app/history.ts";
-import { context, feedTogether, reset, rewind, rowsOf } from "../support/app/projection.ts";
+import { context, reset, rewind, rowsOf } from "../support/app/projection.ts";
 import { testDatabase } from "../support/store/database.ts";
 
 /** Categories of streams that are not named like the file of their events. */
@@ -90,12 +90,6 @@ async function expectSameRows(projection: Projection, events: readonly Recorded[
   }
   await db.transaction((tx) => createIndexes(tx, liveSchema, projection));
   expect(await rowsOf(db, projection), "as a rebuild does").to.deep.equal(live);
-
-  if (projection.statements === undefined) return;
-  await reset(db, projection);
-  const together = await feedTogether(db, projection, oneByOne(projection, events));
-  expect(together, "batches of one round trip").to.be.above(0);
-  expect(await rowsOf(db, projection), "in statements sent together").to.deep.equal(live);
 }
 
 const allRowsOf = async (projection: Projection) =>

@@ -145,12 +145,12 @@ export function defineProjection<Schemas extends EventSchemas>(
 }
 
 /** The log may hold texts that PostgreSQL does not take; none of them stops a read model. */
-function storableEvent(recorded: Recorded): Recorded {
+export function storableEvent(recorded: Recorded): Recorded {
   const data = storableValue(recorded.data);
   return data === recorded.data ? recorded : { ...recorded, data };
 }
 
-function storableContext(context: ProjectionContext): ProjectionContext {
+export function storableContext(context: ProjectionContext): ProjectionContext {
   return {
     ...context,
     async open(sealed) {

@@ -12,7 +12,7 @@ import {
   readCheckpoints,
   type StoredCheckpoint,
 } from "./checkpoint.ts";
-import { feeder } from "./feed-together.ts";
+import { feed } from "./feed.ts";
 import { Gathering } from "./gathering.ts";
 import { install } from "./install.ts";
 import { whileLeader } from "./leader.ts";
@@ -43,17 +43,12 @@ async function lead(deps: CatchUpDeps, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return;
   const after = await prepare(deps.db, projections);
   log.info({ projections: projections.length, position: after }, "leading the projections");
-  const feedInto = (name: FeedName) => {
-    const feed = feeder(deps, name);
-    return (batch: Batch) =>
-      retry(
-        until,
-        () => feed(batch),
-        (error) => {
-          const message = "read models cannot be written, trying again";
-          log.warn({ err: brief(error), position: batch.after }, message);
-        },
-      );
+  const feedInto = (name: FeedName) => async (batch: Batch) => {
+    const again = (error: unknown): void => {
+      const message = "read models cannot be written, trying again";
+      log.warn({ err: brief(error), position: batch.after }, message);
+    };
+    await retry(until, () => feed(deps, name, batch), again);
   };
   const tending = tend(deps, until);
   const onFailure = (): void => ended.abort();

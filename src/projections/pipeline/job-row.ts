@@ -1,9 +1,8 @@
 import type { Recorded } from "../../events/core/event.ts";
 import { type JobEvent, jobStatusAfter } from "../../events/pipeline/job.ts";
-import { tableOf, type Writes } from "../core/writes.ts";
-import type { JobRow } from "./table.ts";
-
-export const jobs = tableOf<JobRow>({ name: "pipeline_job", key: ["id"] });
+import { announce, type Change, change } from "../core/change.ts";
+import { refreshStart, refreshStatus } from "./refresh.ts";
+import { type JobRow, jobs } from "./table.ts";
 
 /** Of a run that is over, or not begun. */
 const noRun = { queued: false, token_hash: null } as const;
@@ -30,12 +29,24 @@ const fresh = { ...freshRun, child_pipeline_id: null } as const;
 /** A job that no user has started by hand. */
 const unreleased = { released: false, played_by_id: null, variables: null } as const;
 
-export function applyJobEvent(rows: Writes, event: Recorded<JobEvent>): void {
+/** Of a job, and of what follows for its pipeline. */
+export function jobChanges(event: Recorded<JobEvent>): readonly Change[] {
+  const { jobId: id, pipelineId } = event.data;
   const status = jobStatusAfter(event);
-  const change = { ...changeOf(event), ...(status && { status }) };
-  rows.change(jobs, { id: event.data.jobId }, change);
-  const isForAgents = event.type === "JobQueued" || event.type === "JobReturned";
-  if (isForAgents) rows.announce("jobs");
+  const changed = change(jobs, { id }, { ...changeOf(event), ...(status && { status }) });
+  switch (event.type) {
+    // It stays pending, so its pipeline shows what it did.
+    case "JobAssigned":
+      return [changed];
+    case "JobStarted":
+    case "JobReset":
+      return [changed, refreshStatus(pipelineId), refreshStart(pipelineId)];
+    case "JobQueued":
+    case "JobReturned":
+      return [changed, refreshStatus(pipelineId), refreshStart(pipelineId), announce("jobs")];
+    default:
+      return [changed, refreshStatus(pipelineId)];
+  }
 }
 
 function changeOf(event: JobEvent): Partial<JobRow> {

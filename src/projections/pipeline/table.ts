@@ -7,8 +7,7 @@ import type { PipelineOrigin } from "../../events/pipeline/pipeline.ts";
 import type { PipelineSource } from "../../events/pipeline/source.ts";
 import type { PipelineStatus } from "../../events/pipeline/status.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
-import type { Tx } from "../core/projection.ts";
-import { tableOf } from "../core/writes.ts";
+import { defineTable } from "../core/table.ts";
 
 export type PipelineRow = Readonly<{
   id: PipelineId;
@@ -95,161 +94,151 @@ export type JobRow = Readonly<{
   created_at: Date;
 }>;
 
-export const pipelines = tableOf<PipelineRow>({ name: "pipeline", key: ["id"] });
+type PipelineCountRow = Readonly<{ project_id: ProjectId; total: number }>;
+
+/** Of those that have a number. */
+const pipelineCounts = defineTable<PipelineCountRow>({
+  name: "pipeline_count",
+  columns: { project_id: "uuid", total: "integer" },
+  key: ["project_id"],
+});
+
+export const pipelines = defineTable<PipelineRow>({
+  name: "pipeline",
+  columns: {
+    id: "uuid",
+    project_id: "uuid",
+    local_id: "integer null",
+    number: "bigint null",
+    ref: "text",
+    is_tag: "boolean",
+    commit_id: "text",
+    before_commit_id: "text null",
+    source: "text",
+    user_id: "uuid null",
+    parent_pipeline_id: "uuid null",
+    parent_job_id: "uuid null",
+    merge_request: "jsonb null",
+    merge_request_project_id: "uuid null",
+    merge_request_number: "integer null",
+    started_by_id: "uuid null",
+    variables: "text null",
+    name: "text null",
+    auto_cancel: "text",
+    cancel_on_failure: "boolean",
+    jobs: "integer",
+    failure_reason: "text null",
+    status: "text",
+    canceled: "boolean",
+    started_at: "timestamptz null",
+    finished_at: "timestamptz null",
+    duration_seconds: "integer null",
+    created_at: "timestamptz",
+  },
+  key: ["id"],
+  indexes: [
+    "(project_id, local_id)",
+    "(project_id, status, local_id)",
+    "(project_id, ref, local_id)",
+    "(project_id, commit_id, local_id)",
+    "(number)",
+    "(parent_pipeline_id)",
+    "(created_at)",
+    "(merge_request_project_id, merge_request_number, created_at)",
+  ],
+  counts: [{ table: pipelineCounts, where: "local_id is not null" }],
+});
+
+/** A job moves several times, and each time into all indexes that have it: most have few jobs. */
+export const jobs = defineTable<JobRow>({
+  name: "pipeline_job",
+  columns: {
+    id: "uuid",
+    pipeline_id: "uuid",
+    project_id: "uuid",
+    local_id: "integer null",
+    place: "integer",
+    name: "text",
+    stage: "text",
+    stage_index: "integer",
+    job_when: "text",
+    may_fail: "boolean",
+    needs: "text[] null",
+    tags: "text[]",
+    interruptible: "boolean",
+    resource_group: "text null",
+    is_trigger: "boolean",
+    environment: "text null",
+    environment_name: "text null",
+    status: "text",
+    attempt: "integer",
+    queued: "boolean default false",
+    block_reason: "text null",
+    agent_id: "uuid null",
+    token_hash: "text null",
+    released: "boolean default false",
+    delayed_until: "timestamptz null",
+    played_by_id: "uuid null",
+    reset_by_id: "uuid null",
+    variables: "text null",
+    failure_reason: "text null",
+    failure_message: "text null",
+    exit_code: "integer null",
+    child_pipeline_id: "uuid null",
+    queued_at: "timestamptz null",
+    assigned_at: "timestamptz null",
+    started_at: "timestamptz null",
+    finished_at: "timestamptz null",
+    created_at: "timestamptz",
+  },
+  key: ["id"],
+  indexes: [
+    "(pipeline_id, place)",
+    "(project_id, local_id)",
+    // The queue is a small part of all jobs: an index of it alone stays small.
+    "(queued_at, place, id) where queued and not is_trigger",
+    // Of runs that go on: what a job fetches is found by its token.
+    "(token_hash) where token_hash is not null",
+    `(project_id, status, pipeline_id)
+     where status in ('PENDING', 'RUNNING', 'WAITING_FOR_RESOURCE')`,
+    // What waits for whole stages, for jobs by their names, and for a person.
+    "(pipeline_id, stage_index) where status = 'CREATED' and needs is null",
+    "(pipeline_id, stage_index) where status = 'CREATED' and needs is not null",
+    "(pipeline_id) where status = 'MANUAL'",
+    "(agent_id, status) where agent_id is not null",
+    "(child_pipeline_id) where child_pipeline_id is not null",
+  ],
+});
+
+type OfJob = Readonly<{
+  job_id: string;
+  pipeline_id: string;
+  project_id: string;
+  /** Of the job itself, or of the one that it waits for; see nameKeyOf. */
+  name_key: string;
+}>;
+
+const ofJob = { job_id: "uuid", pipeline_id: "uuid", project_id: "uuid", name_key: "uuid" };
+const byJob = ["(pipeline_id)", "(project_id)", "(name_key)"];
+
+/** The file's own words for a job, which only who runs it reads. */
+export const specs = defineTable<OfJob & Readonly<{ spec: object }>>({
+  name: "pipeline_job_spec",
+  columns: { ...ofJob, spec: "jsonb" },
+  key: ["job_id"],
+  indexes: byJob,
+});
+
+/** A job waits for another one by its name. In a table of its own: jobs move, and each time into all indexes. */
+export const needs = defineTable<OfJob>({
+  name: "pipeline_job_need",
+  columns: ofJob,
+  key: ["job_id", "name_key"],
+  indexes: byJob,
+});
+
+export const pipelineTables = [pipelines, jobs, specs, needs, pipelineCounts] as const;
 
 /** Represents the job of this name in a pipeline: names may be too long for an index. */
 export const nameKeyOf = (pipelineId: string, name: string): string =>
   deterministicId("job by name", pipelineId, name);
-
-export const pipelineTables = [
-  "pipeline",
-  "pipeline_job",
-  "pipeline_job_spec",
-  "pipeline_job_need",
-  "pipeline_count",
-] as const;
-
-export async function createPipelineTables(tx: Tx): Promise<void> {
-  await createPipelineTable(tx);
-  await createJobTable(tx);
-  await createJobIndexes(tx);
-  await tx.schema.createTable("pipeline_count", (table) => {
-    table.uuid("project_id").primary();
-    table.integer("total").notNullable();
-  });
-}
-
-async function createPipelineTable(tx: Tx): Promise<void> {
-  await tx.schema.createTable("pipeline", (table) => {
-    table.uuid("id").primary();
-    table.uuid("project_id").notNullable();
-    table.integer("local_id");
-    table.bigInteger("number");
-    table.text("ref").notNullable();
-    table.boolean("is_tag").notNullable();
-    table.text("commit_id").notNullable();
-    table.text("before_commit_id");
-    table.text("source").notNullable();
-    table.uuid("user_id");
-    table.uuid("parent_pipeline_id");
-    table.uuid("parent_job_id");
-    table.jsonb("merge_request");
-    table.uuid("merge_request_project_id");
-    table.integer("merge_request_number");
-    table.uuid("started_by_id");
-    table.text("variables");
-    table.text("name");
-    table.text("auto_cancel").notNullable();
-    table.boolean("cancel_on_failure").notNullable();
-    table.integer("jobs").notNullable();
-    table.text("failure_reason");
-    table.text("status").notNullable();
-    table.boolean("canceled").notNullable();
-    table.timestamp("started_at");
-    table.timestamp("finished_at");
-    table.integer("duration_seconds");
-    table.timestamp("created_at").notNullable();
-    table.index(["project_id", "local_id"]);
-    table.index(["project_id", "status", "local_id"]);
-    table.index(["project_id", "ref", "local_id"]);
-    table.index(["project_id", "commit_id", "local_id"]);
-    table.index(["number"]);
-    table.index(["parent_pipeline_id"]);
-    table.index(["created_at"]);
-    table.index(["merge_request_project_id", "merge_request_number", "created_at"]);
-  });
-}
-
-async function createJobTable(tx: Tx): Promise<void> {
-  await tx.schema.createTable("pipeline_job", (table) => {
-    table.uuid("id").primary();
-    table.uuid("pipeline_id").notNullable();
-    table.uuid("project_id").notNullable();
-    table.integer("local_id");
-    table.integer("place").notNullable();
-    table.text("name").notNullable();
-    table.text("stage").notNullable();
-    table.integer("stage_index").notNullable();
-    table.text("job_when").notNullable();
-    table.boolean("may_fail").notNullable();
-    table.specificType("needs", "text[]");
-    table.specificType("tags", "text[]").notNullable();
-    table.boolean("interruptible").notNullable();
-    table.text("resource_group");
-    table.boolean("is_trigger").notNullable();
-    table.text("environment");
-    table.text("environment_name");
-    table.text("status").notNullable();
-    table.integer("attempt").notNullable();
-    table.boolean("queued").notNullable().defaultTo(false);
-    table.text("block_reason");
-    table.uuid("agent_id");
-    table.text("token_hash");
-    table.boolean("released").notNullable().defaultTo(false);
-    table.timestamp("delayed_until");
-    table.uuid("played_by_id");
-    table.uuid("reset_by_id");
-    table.text("variables");
-    table.text("failure_reason");
-    table.text("failure_message");
-    table.integer("exit_code");
-    table.uuid("child_pipeline_id");
-    table.timestamp("queued_at");
-    table.timestamp("assigned_at");
-    table.timestamp("started_at");
-    table.timestamp("finished_at");
-    table.timestamp("created_at").notNullable();
-    table.index(["pipeline_id", "place"]);
-    table.index(["project_id", "local_id"]);
-  });
-  await tx.schema.createTable("pipeline_job_spec", (table) => {
-    table.uuid("job_id").primary();
-    table.uuid("pipeline_id").notNullable().index();
-    table.uuid("project_id").notNullable().index();
-    table.uuid("name_key").notNullable().index();
-    table.jsonb("spec").notNullable();
-  });
-  // In a table of its own: jobs move, and each time into all indexes.
-  await tx.schema.createTable("pipeline_job_need", (table) => {
-    table.uuid("job_id").notNullable();
-    table.uuid("name_key").notNullable().index();
-    table.uuid("pipeline_id").notNullable().index();
-    table.uuid("project_id").notNullable().index();
-    table.primary(["job_id", "name_key"]);
-  });
-}
-
-/** A job moves several times, and each time into all indexes that have it: most have few jobs. */
-async function createJobIndexes(tx: Tx): Promise<void> {
-  // The queue is a small part of all jobs: an index of it alone stays small.
-  await tx.raw(
-    "create index pipeline_job_queue on pipeline_job (queued_at, place, id) where queued and not is_trigger",
-  );
-  // Of runs that go on: what a job fetches is found by its token.
-  await tx.raw(
-    "create index pipeline_job_token on pipeline_job (token_hash) where token_hash is not null",
-  );
-  await tx.raw(
-    `create index pipeline_job_active on pipeline_job (project_id, status, pipeline_id)
-     where status in ('PENDING', 'RUNNING', 'WAITING_FOR_RESOURCE')`,
-  );
-  // What waits for whole stages, for jobs by their names, and for a person.
-  await tx.raw(
-    `create index pipeline_job_staged on pipeline_job (pipeline_id, stage_index)
-     where status = 'CREATED' and needs is null`,
-  );
-  await tx.raw(
-    `create index pipeline_job_needing on pipeline_job (pipeline_id, stage_index)
-     where status = 'CREATED' and needs is not null`,
-  );
-  await tx.raw(
-    "create index pipeline_job_manual on pipeline_job (pipeline_id) where status = 'MANUAL'",
-  );
-  await tx.raw(
-    "create index pipeline_job_agent on pipeline_job (agent_id, status) where agent_id is not null",
-  );
-  await tx.raw(
-    `create index pipeline_job_child on pipeline_job (child_pipeline_id)
-     where child_pipeline_id is not null`,
-  );
-}

@@ -1,113 +1,34 @@
 import type { Knex } from "knex";
 
-import type { EventOf, Recorded } from "../../events/core/event.ts";
-import { type RepositoryEvent, repositoryEvents } from "../../events/repository/repository.ts";
-import { allOf } from "../../platform/postgres/pipelined.ts";
-import { defineProjection, type Tx } from "../core/projection.ts";
-import { dropRows, purgeEvents } from "../core/purge.ts";
+import { repositoryEvents } from "../../events/repository/repository.ts";
+import { purgedFrom, purgeEvents } from "../core/purge.ts";
+import { defineReadModel } from "../core/read-model.ts";
 import {
   type GitRefChangeRow,
   type GitRefRow,
   type GitRepositoryRow,
-  refStatements,
+  refChanges,
+  refMoved,
+  refs,
+  repositories,
 } from "./ref-rows.ts";
 
-async function create(tx: Tx): Promise<void> {
-  await tx.schema.createTable("git_ref", (table) => {
-    table.uuid("project_id").notNullable();
-    table.specificType("ref", 'text collate "C"').notNullable();
-    table.text("kind").notNullable();
-    table.specificType("name", 'text collate "C"').notNullable();
-    table.text("object_id").notNullable();
-    table.text("commit_id");
-    table.boolean("light_weight").notNullable();
-    table.timestamp("created_at").notNullable();
-    table.timestamp("updated_at").notNullable();
-    table.primary(["project_id", "ref"]);
-  });
-  await tx.schema.createTable("git_ref_change", (table) => {
-    table.uuid("project_id").notNullable();
-    table.bigInteger("revision").notNullable();
-    table.text("ref").notNullable();
-    table.text("before");
-    table.text("after");
-    table.boolean("forced").notNullable();
-    table.uuid("push_id").notNullable();
-    table.uuid("changed_by_id");
-    table.timestamp("changed_at").notNullable();
-    table.primary(["project_id", "revision"]);
-  });
-  await tx.schema.createTable("git_repository", (table) => {
-    table.uuid("project_id").primary();
-    table.bigInteger("revision").notNullable();
-    table.timestamp("changed_at").notNullable();
-  });
-}
-
-async function index(tx: Tx): Promise<void> {
-  await tx.schema.alterTable("git_ref", (table) => {
-    table.index(["project_id", "kind", "name"]);
-    table.index(["project_id", "commit_id"]);
-  });
-  await tx.schema.alterTable("git_ref_change", (table) => {
-    table.index(["project_id", "push_id"]);
-  });
-}
-
-export const gitRefProjection = defineProjection({
+export const gitRefProjection = defineReadModel({
   name: "git_ref",
-  version: 2,
-  tables: ["git_ref", "git_ref_change", "git_repository"],
-  create,
-  index,
+  version: 3,
+  tables: [refs, refChanges, repositories],
   events: { ...repositoryEvents, ...purgeEvents },
-  handlers: {
-    ProjectPurged: purge,
-    BranchCreated: recordOne,
-    BranchUpdated: recordOne,
-    BranchDeleted: recordOne,
-    TagCreated: recordOne,
-    TagUpdated: recordOne,
-    TagDeleted: recordOne,
-    NotesChanged: recordOne,
-  },
-  // Pushes are most of the log: a statement for each would make a rebuild many times longer.
-  applyAll: async (tx, events, { isBuild }) => {
-    const pushed: Recorded<RepositoryEvent>[] = [];
-    for (const event of events) {
-      if (event.type !== "ProjectPurged") {
-        pushed.push(event);
-        continue;
-      }
-      await record(tx, pushed.splice(0), isBuild);
-      await purge(tx, event);
-    }
-    await record(tx, pushed, isBuild);
-  },
-  statements: async (db, events) => {
-    const pushed = events.filter((event) => event.type !== "ProjectPurged");
-    return pushed.length === events.length ? refStatements(db, pushed) : undefined;
+  effects: {
+    BranchCreated: refMoved,
+    BranchUpdated: refMoved,
+    BranchDeleted: refMoved,
+    TagCreated: refMoved,
+    TagUpdated: refMoved,
+    TagDeleted: refMoved,
+    NotesChanged: refMoved,
+    ProjectPurged: purgedFrom(refs, refChanges, repositories),
   },
 });
-
-function purge(tx: Tx, { data }: Recorded<EventOf<typeof purgeEvents>>): Promise<void> {
-  return dropRows(tx, data.projectId, {
-    git_ref: "project_id",
-    git_ref_change: "project_id",
-    git_repository: "project_id",
-  });
-}
-
-type Events = readonly Recorded<RepositoryEvent>[];
-
-function recordOne(tx: Tx, event: Recorded<RepositoryEvent>): Promise<void> {
-  return record(tx, [event]);
-}
-
-async function record(tx: Tx, events: Events, isBuild = false): Promise<void> {
-  if (events.length === 0) return;
-  await allOf(refStatements(tx, events, isBuild));
-}
 
 export async function findRef(
   db: Knex,

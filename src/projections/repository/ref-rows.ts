@@ -1,5 +1,3 @@
-import type { Knex } from "knex";
-
 import type { Recorded } from "../../events/core/event.ts";
 import { idInStream } from "../../events/core/stream.ts";
 import {
@@ -10,7 +8,8 @@ import {
   tagPrefix,
 } from "../../events/repository/repository.ts";
 import { unreachable } from "../../platform/invariant.ts";
-import { type ColumnTypes, insertStatement, merging } from "../core/insert-columns.ts";
+import { type Change, put, remove } from "../core/change.ts";
+import { defineTable } from "../core/table.ts";
 
 export type GitRefRow = Readonly<{
   project_id: string;
@@ -53,7 +52,6 @@ type Stored<Type extends RepositoryEvent["type"]> = Recorded<
   Extract<RepositoryEvent, { type: Type }>
 >;
 
-type Events = readonly Recorded<RepositoryEvent>[];
 type Target = Pick<GitRefRow, "commit_id" | "light_weight">;
 type RefMove = Readonly<{ points: Target | null; before: string | null; forced: boolean }>;
 
@@ -91,108 +89,63 @@ const target = ({ data }: Stored<"TagCreated"> | Stored<"TagUpdated">): Target =
   light_weight: data.lightWeight,
 });
 
-/** Where a ref stands after some events. */
-type Ref = Readonly<{
-  last: GitRefChangeRow;
-  /** Null for one that is gone. */
-  points: Target | null;
-  created_at: Date;
-  /** It was gone at one time, and what is stored of it is of another ref by its name. */
-  deleted: boolean;
-}>;
+export const refs = defineTable<GitRefRow>({
+  name: "git_ref",
+  columns: {
+    project_id: "uuid",
+    ref: 'text collate "C"',
+    kind: "text",
+    name: 'text collate "C"',
+    object_id: "text",
+    commit_id: "text null",
+    light_weight: "boolean",
+    created_at: "timestamptz",
+    updated_at: "timestamptz",
+  },
+  key: ["project_id", "ref"],
+  kept: ["created_at"],
+  lateIndexes: ["(project_id, kind, name)", "(project_id, commit_id)"],
+});
 
-const refColumns: ColumnTypes<GitRefRow> = {
-  project_id: "uuid",
-  ref: "text",
-  kind: "text",
-  name: "text",
-  object_id: "text",
-  commit_id: "text",
-  light_weight: "boolean",
-  created_at: "timestamptz",
-  updated_at: "timestamptz",
-};
+export const refChanges = defineTable<GitRefChangeRow>({
+  name: "git_ref_change",
+  columns: {
+    project_id: "uuid",
+    revision: "bigint",
+    ref: "text",
+    before: "text null",
+    after: "text null",
+    forced: "boolean",
+    push_id: "uuid",
+    changed_by_id: "uuid null",
+    changed_at: "timestamptz",
+  },
+  key: ["project_id", "revision"],
+  lateIndexes: ["(project_id, push_id)"],
+});
 
-const repositoryColumns: ColumnTypes<GitRepositoryRow> = {
-  project_id: "uuid",
-  revision: "bigint",
-  changed_at: "timestamptz",
-};
-
-const changeColumns: ColumnTypes<GitRefChangeRow> = {
-  project_id: "uuid",
-  revision: "bigint",
-  ref: "text",
-  before: "text",
-  after: "text",
-  forced: "boolean",
-  push_id: "uuid",
-  changed_by_id: "uuid",
-  changed_at: "timestamptz",
-};
-
-const known = "(project_id, revision) do nothing";
-/** Not created_at: that is of the first. */
-const moved = `(project_id, ref) do update set ${[
-  "kind",
-  "name",
-  "object_id",
-  "commit_id",
-  "light_weight",
-  "updated_at",
-]
-  .map((column) => `${column} = excluded.${column}`)
-  .join(", ")}`;
+export const repositories = defineTable<GitRepositoryRow>({
+  name: "git_repository",
+  columns: { project_id: "uuid", revision: "bigint", changed_at: "timestamptz" },
+  key: ["project_id"],
+});
 
 /** Every change of a ref is kept, and of each ref and repository the last state. */
-export function refStatements(
-  db: Knex,
-  events: Events,
-  isBuild = false,
-): readonly (Knex.Raw | Knex.QueryBuilder)[] {
-  const refs = new Map<string, Ref>();
-  const repositories = new Map<string, GitRepositoryRow>();
-  const rows = events.map((event) => {
-    const move = moveOf(event);
-    const change = changeRow(event, move);
-    const { project_id, ref, revision, changed_at } = change;
-    const key = `${project_id} ${ref}`;
-    refs.set(key, refSince(refs.get(key), change, move.points));
-    repositories.set(project_id, { project_id, revision, changed_at });
-    return change;
-  });
-  const changes = { table: "git_ref_change", types: changeColumns, rows };
+export function refMoved(event: Recorded<RepositoryEvent>): readonly Change[] {
+  const move = moveOf(event);
+  const row = changeRow(event, move);
+  const { project_id, ref, revision, after, changed_at } = row;
+  const { points } = move;
   return [
-    ...savedRefs(db, [...refs.values()]),
-    insertStatement(db, { ...changes, onConflict: isBuild ? undefined : known }),
-    insertStatement(db, {
-      table: "git_repository",
-      types: repositoryColumns,
-      rows: [...repositories.values()],
-      onConflict: merging(repositoryColumns, ["project_id"]),
-    }),
+    put(refChanges, row),
+    put(repositories, { project_id, revision, changed_at }),
+    points === null || after === null
+      ? remove(refs, { project_id, ref })
+      : put(refs, {
+          ...{ project_id, ref, ...named(ref), object_id: after, ...points },
+          ...{ created_at: changed_at, updated_at: changed_at },
+        }),
   ];
-}
-
-function refSince(known: Ref | undefined, last: GitRefChangeRow, points: Target | null): Ref {
-  const created_at = known?.points ? known.created_at : last.changed_at;
-  return { last, points, created_at, deleted: points === null || (known?.deleted ?? false) };
-}
-
-function* savedRefs(db: Knex, refs: readonly Ref[]): Generator<Knex.Raw | Knex.QueryBuilder> {
-  const gone = refs.filter(({ deleted }) => deleted);
-  const keys = gone.map(({ last }) => [last.project_id, last.ref]);
-  if (keys.length > 0) yield db("git_ref").whereIn(["project_id", "ref"], keys).delete();
-  const rows = refs.flatMap((ref) => refRow(ref) ?? []);
-  if (rows.length === 0) return;
-  yield insertStatement(db, { table: "git_ref", types: refColumns, rows, onConflict: moved });
-}
-
-function refRow({ last, points, created_at }: Ref): GitRefRow | undefined {
-  const { project_id, ref, after, changed_at } = last;
-  if (points === null || after === null) return undefined;
-  const times = { created_at, updated_at: changed_at };
-  return { project_id, ref, ...named(ref), object_id: after, ...points, ...times };
 }
 
 function changeRow(event: Recorded<RepositoryEvent>, { before, forced }: RefMove): GitRefChangeRow {

@@ -7,7 +7,7 @@ import { type AuditEntryRow, auditEntryProjection } from "../../../src/projectio
 import { type AuditFilter, listAuditEntries } from "../../../src/projections/audit/entry-query.ts";
 import { project } from "../../../src/projections/core/projection.ts";
 import { history, metadataFor } from "../../support/app/history.ts";
-import { context, feedTogether, reset, rowsOf } from "../../support/app/projection.ts";
+import { applyEach, context, reset, rowsOf } from "../../support/app/projection.ts";
 import { testDatabase } from "../../support/store/database.ts";
 
 const { db } = await testDatabase();
@@ -35,7 +35,7 @@ const oldest = (filter: AuditFilter, range: { after?: bigint; limit?: number } =
   listAuditEntries(db, filter, { order: "oldest", limit: 100, ...range });
 const types = (rows: readonly Pick<AuditEntryRow, "type">[]) => rows.map(({ type }) => type);
 
-type Batches = Parameters<typeof feedTogether>[2];
+type Batches = Parameters<typeof applyEach>[2];
 
 async function feedInTurn(batches: Batches): Promise<void> {
   for (const batch of batches) await project(db, auditEntryProjection, batch, context);
@@ -110,7 +110,7 @@ describe("the audit trail", () => {
       ["containerTag-1", event("ContainerTagRemoved", { packageId, tag: "a" })],
     );
     for (const batches of [[tagged], tagged.map((one) => [one])]) {
-      const together = () => feedTogether(db, auditEntryProjection, batches);
+      const together = () => applyEach(db, auditEntryProjection, batches);
       for (const feed of [together, () => feedInTurn(batches)]) {
         await reset(db, auditEntryProjection);
         await feed();
@@ -141,7 +141,7 @@ describe("the audit trail", () => {
 
     for (const batches of [[more], more.map((one) => [one]), [more.slice(0, 2), more.slice(2)]]) {
       await reset(db, auditEntryProjection);
-      await feedTogether(db, auditEntryProjection, batches);
+      await applyEach(db, auditEntryProjection, batches);
       expect(await rowsOf(db, auditEntryProjection)).to.deep.equal(expected);
     }
   });

@@ -9,7 +9,7 @@ import { project } from "../../../src/projections/core/projection.ts";
 import { issueProjection } from "../../../src/projections/issue/issue.ts";
 import { unnumberedIssues } from "../../../src/projections/issue/list.ts";
 import { at, history } from "../../support/app/history.ts";
-import { context, feedTogether, reset, rewind, rowsOf } from "../../support/app/projection.ts";
+import { applyEach, context, reset, rewind, rowsOf } from "../../support/app/projection.ts";
 import { randomNumbers } from "../../support/app/random.ts";
 import { testDatabase } from "../../support/store/database.ts";
 
@@ -107,7 +107,7 @@ describe("the issue read model", () => {
     expect(await rowsOf(db, issueProjection)).to.deep.equal(atOnce);
   });
 
-  it("ends the same in one round trip for each event, and for all", async () => {
+  it("ends the same one event at a time, and all at once", async () => {
     const below = randomNumbers(3);
     const pick = <Item>(items: readonly Item[]): Item => items[below(items.length)]!;
     const next = (localId: number): Written => {
@@ -126,7 +126,7 @@ describe("the issue read model", () => {
       counted += rows["issue_total"]?.length ?? 0;
       for (const batches of [log.map((event) => [event]), [log]]) {
         await reset(db, issueProjection);
-        expect(await feedTogether(db, issueProjection, batches)).to.equal(batches.length);
+        await applyEach(db, issueProjection, batches);
         expect(await rowsOf(db, issueProjection)).to.deep.equal(rows);
       }
     }

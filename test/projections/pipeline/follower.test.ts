@@ -92,7 +92,7 @@ async function insert(jobs: readonly WaitingJob[], pipeline_id: string = pipelin
 }
 
 async function rowsOfFollowers(jobs: readonly WaitingJob[]) {
-  for (const table of pipelineTables) await db(table).delete();
+  for (const table of pipelineTables) await db(table.name).delete();
   await insert(jobs);
   return near();
 }

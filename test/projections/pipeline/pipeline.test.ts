@@ -13,7 +13,7 @@ import { PipelineStatus, pipelineStatus } from "../../../src/events/pipeline/sta
 import { deterministicId } from "../../../src/platform/deterministic-id.ts";
 import { artifactProjection } from "../../../src/projections/agent/artifact.ts";
 import { project, type Tx } from "../../../src/projections/core/projection.ts";
-import { Writes } from "../../../src/projections/core/writes.ts";
+import { write } from "../../../src/projections/core/write.ts";
 import { endsOf } from "../../../src/projections/pipeline/follower.ts";
 import { pipelineProjection } from "../../../src/projections/pipeline/pipeline.ts";
 import {
@@ -23,7 +23,7 @@ import {
   listPipelines,
 } from "../../../src/projections/pipeline/query.ts";
 import { queuedJobs } from "../../../src/projections/pipeline/queue.ts";
-import { refreshPipelines } from "../../../src/projections/pipeline/refresh.ts";
+import { refreshStatus } from "../../../src/projections/pipeline/refresh.ts";
 import {
   agentId,
   commitId,
@@ -36,7 +36,7 @@ import {
   userId,
 } from "../../support/agent/pipeline.ts";
 import { at, history } from "../../support/app/history.ts";
-import { context, feedTogether, reset, rewind, rowsOf } from "../../support/app/projection.ts";
+import { applyEach, context, reset, rewind, rowsOf } from "../../support/app/projection.ts";
 import { randomNumbers } from "../../support/app/random.ts";
 import { testDatabase } from "../../support/store/database.ts";
 
@@ -50,11 +50,7 @@ const ofJob = (name: string, type: string, data: object = {}): Written => [
   jobStream(jobIdOf(name)),
   { type, data: { jobId: jobIdOf(name), pipelineId, projectId, ...data } },
 ];
-async function refreshed(tx: Tx): Promise<void> {
-  const rows = new Writes(tx);
-  refreshPipelines(rows, new Map([[pipelineId, { startedAt: null, isReset: false }]]));
-  await rows.written();
-}
+const refreshed = (tx: Tx): Promise<void> => write(tx, [refreshStatus(pipelineId)]);
 
 const number = (
   kind: "PIPELINE" | "JOB",
@@ -271,7 +267,7 @@ describe("the pipeline read model", () => {
     expect(await rowsOf(db, pipelineProjection)).to.deep.equal(live);
   });
 
-  it("ends the same in one round trip for each event, and for all", async () => {
+  it("ends the same one event at a time, and all at once", async () => {
     const gone = { pipelineId, projectId, deletedById: userId, deletedAt: at };
     for (const end of [[], [ofPipeline({ type: "PipelineDeleted", data: gone })]]) {
       const events = history(...whole, ...end);
@@ -280,7 +276,7 @@ describe("the pipeline read model", () => {
       const live = await rowsOf(db, pipelineProjection);
       for (const batches of [events.map((event) => [event]), [events]]) {
         await reset(db, pipelineProjection);
-        expect(await feedTogether(db, pipelineProjection, batches)).to.equal(batches.length);
+        await applyEach(db, pipelineProjection, batches);
         expect(await rowsOf(db, pipelineProjection)).to.deep.equal(live);
       }
     }

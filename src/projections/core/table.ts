@@ -1,0 +1,92 @@
+import type { Knex } from "knex";
+
+export type Columns = Readonly<Record<string, unknown>>;
+
+/** A table of a read model, whatever its rows are. */
+export type AnyTable = Readonly<{
+  name: string;
+  /** Name → type in SQL. A column takes no null unless its type ends with ` null`. */
+  columns: Readonly<Record<string, string>>;
+  /** The columns by which a row is known. */
+  key: readonly string[];
+  /** Columns that keep the values they have when a row is put again. */
+  kept?: readonly string[];
+  /** What follows `create index on <table>`, as `(project_id, status)`. */
+  indexes?: readonly string[];
+  /** Lists of columns that no two rows have alike, beside the key. */
+  unique?: readonly string[];
+  /** Indexes that no change of rows looks anything up by: a rebuild makes them after the rows, in less time. */
+  lateIndexes?: readonly string[];
+  /** Tables that follow this one by triggers of PostgreSQL: see the migration of `count_rows`. */
+  counts?: readonly Count[];
+}>;
+
+/** How many rows there are of each set of values in some columns; no row where there is none. */
+export type Count = Readonly<{
+  /** Its key is these columns, and its column `total` the number. */
+  table: AnyTable;
+  /** Condition in SQL for a row to count; every row counts without one. */
+  where?: string;
+}>;
+
+export type Table<Row extends object> = AnyTable &
+  Readonly<{
+    columns: Readonly<Record<keyof Row & string, string>>;
+    key: readonly (keyof Row & string)[];
+    kept?: readonly (keyof Row & string)[];
+    /** Never set: makes the type of a row known to what takes a table. */
+    row?: Row;
+  }>;
+
+/** Makes the declaration of a table name the columns of its rows, all of them and no others. */
+export const defineTable = <Row extends object>(table: Table<Row>): Table<Row> => table;
+
+/** Makes the tables where the search path leads, with all indexes but the late ones. */
+export async function createTables(tx: Knex, tables: readonly AnyTable[]): Promise<void> {
+  for (const table of tables) {
+    await tx.raw(creation(table));
+    for (const columns of table.unique ?? []) {
+      await tx.raw(`create unique index on ${table.name} ${columns}`);
+    }
+    await createIndexes(tx, table, table.indexes);
+  }
+  for (const table of tables) {
+    for (const count of table.counts ?? []) await createCount(tx, table, count);
+  }
+}
+
+export async function createLateIndexes(tx: Knex, tables: readonly AnyTable[]): Promise<void> {
+  for (const table of tables) await createIndexes(tx, table, table.lateIndexes);
+}
+
+async function createIndexes(
+  tx: Knex,
+  { name }: AnyTable,
+  indexes: readonly string[] = [],
+): Promise<void> {
+  for (const index of indexes) await tx.raw(`create index on ${name} ${index}`);
+}
+
+function creation({ name, columns, key }: AnyTable): string {
+  const all = Object.entries(columns).map(([column, type]) =>
+    type.endsWith(" null") ? `${column} ${type}` : `${column} ${type} not null`,
+  );
+  return `create table ${name} (${all.join(", ")}, primary key (${key.join(", ")}))`;
+}
+
+const firings = {
+  insert: "new table as new_rows",
+  update: "old table as old_rows new table as new_rows",
+  delete: "old table as old_rows",
+} as const;
+
+async function createCount(tx: Knex, { name }: AnyTable, count: Count): Promise<void> {
+  const { table, where = "true" } = count;
+  for (const [event, rows] of Object.entries(firings)) {
+    await tx.raw(
+      `create trigger ${table.name}_${event} after ${event} on ${name} referencing ${rows}
+       for each statement
+       execute function public.count_rows('${table.name}', '${table.key.join(", ")}', '${where.replaceAll("'", "''")}')`,
+    );
+  }
+}

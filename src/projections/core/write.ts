@@ -1,0 +1,104 @@
+import { announceChange, type Subject } from "./announce.ts";
+import type { Change } from "./change.ts";
+import type { Tx } from "./projection.ts";
+import { deletions, insertions, updates } from "./row-sql.ts";
+import type { AnyTable, Columns } from "./table.ts";
+
+/** What becomes of the row of a key: it is removed first, then changed, then put. */
+type PendingRow = {
+  key: Columns;
+  removed: boolean;
+  changed: Columns | undefined;
+  put: Columns | undefined;
+};
+
+/**
+ * Writes what a batch of events does to rows, as sets: what a row was in between is not stored. Changes of rows by
+ * their keys wait for one another; what concerns more rows runs behind those that wait.
+ */
+export async function write(tx: Tx, changes: Iterable<Change>): Promise<void> {
+  const pending = new Map<AnyTable, Map<string, PendingRow>>();
+  const derived = new Map<string, Set<string>>();
+  const announced = new Set<Subject>();
+  for (const each of changes) {
+    if (each.kind === "announce") announced.add(each.subject);
+    else if (each.kind === "derive") {
+      derived.set(each.text, (derived.get(each.text) ?? new Set()).add(each.id));
+    } else if (each.kind === "statement") {
+      await writeAll(tx, pending);
+      await tx.raw(each.text, each.bindings as never);
+    } else if (each.kind === "put" || isKey(each.table, each.where)) {
+      note(rowOf(pending, each), each);
+    } else {
+      await writeTable(tx, pending, each.table);
+      const many =
+        each.kind === "remove"
+          ? deletions(tx, each.table, [each.where])
+          : updates(tx, each.table, [{ ...each, columns: defined(each.columns) }]);
+      for (const one of many) await one;
+    }
+  }
+  await writeAll(tx, pending);
+  for (const [text, ids] of derived) await tx.raw(text, [[...ids]]);
+  for (const subject of announced) await announceChange(tx, subject);
+}
+
+type RowChange = Extract<Change, Readonly<{ table: AnyTable }>>;
+
+const isKey = ({ key }: AnyTable, where: Columns): boolean =>
+  Object.keys(where).length === key.length && key.every((column) => Object.hasOwn(where, column));
+
+function rowOf(pending: Map<AnyTable, Map<string, PendingRow>>, each: RowChange): PendingRow {
+  const { table } = each;
+  const rows = pending.get(table) ?? new Map<string, PendingRow>();
+  pending.set(table, rows);
+  const values = each.kind === "put" ? each.row : each.where;
+  const key = Object.fromEntries(table.key.map((column) => [column, values[column]]));
+  const name = Object.values(key).map(String).join("\n");
+  const row = rows.get(name) ?? { key, removed: false, changed: undefined, put: undefined };
+  rows.set(name, row);
+  return row;
+}
+
+function note(row: PendingRow, each: RowChange): void {
+  if (each.kind === "remove") {
+    Object.assign(row, { removed: true, changed: undefined, put: undefined });
+  } else if (each.kind === "change") {
+    const columns = defined(each.columns);
+    if (row.put !== undefined) row.put = { ...row.put, ...columns };
+    else if (!row.removed) row.changed = { ...row.changed, ...columns };
+  } else {
+    const { kept = [] } = each.table;
+    const isPut = row.put !== undefined;
+    const taken = Object.entries(each.row).filter(([column]) => !(isPut && kept.includes(column)));
+    row.put = { ...row.put, ...Object.fromEntries(taken) };
+  }
+}
+
+const defined = (columns: Columns): Columns =>
+  Object.fromEntries(Object.entries(columns).filter(([, value]) => value !== undefined));
+
+async function writeAll(tx: Tx, pending: Map<AnyTable, Map<string, PendingRow>>): Promise<void> {
+  for (const table of pending.keys()) await writeTable(tx, pending, table);
+}
+
+async function writeTable(
+  tx: Tx,
+  pending: Map<AnyTable, Map<string, PendingRow>>,
+  table: AnyTable,
+): Promise<void> {
+  const rows = [...(pending.get(table)?.values() ?? [])];
+  pending.delete(table);
+  const removed = rows.filter((row) => row.removed).map(({ key }) => key);
+  const changed = rows.flatMap(({ key, changed: columns }) =>
+    columns === undefined || Object.keys(columns).length === 0 ? [] : [{ where: key, columns }],
+  );
+  const inserted = rows.flatMap(({ put }) => (put === undefined ? [] : [put]));
+  for (const statement of [
+    ...deletions(tx, table, removed),
+    ...updates(tx, table, changed),
+    ...insertions(tx, table, inserted),
+  ]) {
+    await statement;
+  }
+}
