@@ -54,8 +54,11 @@ const changed = "changed ";
  * position of its batch, so a caller that waited for that position finds the copies gone.
  */
 export function announceChange(db: Knex, subject: Subject): Knex.Raw {
-  return db.raw("select pg_notify(?, ?)", [channel, changed + subject]);
+  return db.raw("select pg_notify(?, ?)", [channel, announcedAs(subject)]);
 }
+
+/** The payload of a change, or its beginning, as `user-` is. */
+export const announcedAs = (subject: Subject): string => changed + subject;
 
 /** The subject, when the payload is of a change. */
 export function changedSubject(payload: string): string | undefined {
