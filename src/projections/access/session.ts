@@ -1,11 +1,13 @@
 import type { Knex } from "knex";
 import { type LoginVia, sessionEvents } from "../../events/access/session.ts";
+import type { Recorded } from "../../events/core/event.ts";
 import type { SessionId, UserId } from "../../events/core/ids.ts";
 import type { Sealed } from "../../events/core/sealed.ts";
 import { idInStream } from "../../events/core/stream.ts";
 import { userEvents } from "../../events/user/user.ts";
-import { defineRowProjection } from "../core/row-projection.ts";
-import { tableOf, type Writes } from "../core/writes.ts";
+import { type Change, put, remove } from "../core/change.ts";
+import { defineReadModel } from "../core/read-model.ts";
+import { defineTable } from "../core/table.ts";
 import type { Slice } from "../user/user.ts";
 
 export type SessionRow = Readonly<{
@@ -20,7 +22,22 @@ export type SessionRow = Readonly<{
   opened_at: Date;
 }>;
 
-const sessions = tableOf<SessionRow>({ name: "session", key: ["id"] });
+const sessions = defineTable<SessionRow>({
+  name: "session",
+  columns: {
+    id: "uuid",
+    user_id: "uuid",
+    via: "text",
+    secret_hash: "text",
+    user_agent: "text null",
+    ip: "text null",
+    opened_at: "timestamptz",
+  },
+  key: ["id"],
+  unique: ["(secret_hash)"],
+  indexes: ["(user_id, opened_at, id)"],
+  lateIndexes: ["(opened_at)"],
+});
 
 const { UserBanned, UserPasswordChanged, UserForgotten } = userEvents;
 
@@ -28,26 +45,14 @@ const { UserBanned, UserPasswordChanged, UserForgotten } = userEvents;
  * Sessions that were not ended; one that was idle for too long is here until it is swept. Lifting a
  * ban brings no session back.
  */
-export const sessionProjection = defineRowProjection({
+export const sessionProjection = defineReadModel({
   name: "session",
-  version: 1,
-  tables: ["session"],
-  async create(tx) {
-    await tx.schema.createTable("session", (table) => {
-      table.uuid("id").primary();
-      table.uuid("user_id").notNullable();
-      table.text("via").notNullable();
-      table.text("secret_hash").notNullable().unique();
-      table.text("user_agent");
-      table.text("ip");
-      table.timestamp("opened_at").notNullable().index();
-      table.index(["user_id", "opened_at", "id"]);
-    });
-  },
+  version: 2,
+  tables: [sessions],
   events: { ...sessionEvents, UserBanned, UserPasswordChanged, UserForgotten },
-  handlers: {
-    SessionOpened: (rows, { data, metadata }) => {
-      const row = {
+  effects: {
+    SessionOpened: ({ data, metadata }) =>
+      put(sessions, {
         id: data.sessionId,
         user_id: data.userId,
         via: data.via,
@@ -55,20 +60,16 @@ export const sessionProjection = defineRowProjection({
         user_agent: data.userAgent,
         ip: metadata.ip,
         opened_at: new Date(data.openedAt),
-      };
-      rows.put(sessions, row);
-    },
-    SessionClosed: (rows, { stream }) =>
-      rows.remove(sessions, { id: idInStream(stream) as SessionId }),
-    UserBanned: (rows, { stream }) => endAll(rows, stream),
-    UserPasswordChanged: (rows, { stream }) => endAll(rows, stream),
-    UserForgotten: (rows, { stream }) => endAll(rows, stream),
+      }),
+    SessionClosed: ({ stream }) => remove(sessions, { id: idInStream(stream) as SessionId }),
+    UserBanned: endAll,
+    UserPasswordChanged: endAll,
+    UserForgotten: endAll,
   },
 });
 
-async function endAll(rows: Writes, userStream: string): Promise<void> {
-  const tx = await rows.written();
-  await tx("session").where("user_id", idInStream(userStream)).delete();
+function endAll({ stream }: Recorded): Change {
+  return remove(sessions, { user_id: idInStream(stream) as UserId });
 }
 
 /** With the last sign of life, which is kept beside the read models, and whose session it is. */

@@ -3,7 +3,9 @@ import { twoFactorEvents } from "../../events/access/two-factor.ts";
 import type { Sealed } from "../../events/core/sealed.ts";
 import { idInStream } from "../../events/core/stream.ts";
 import { userEvents } from "../../events/user/user.ts";
-import { defineProjection, type Tx } from "../core/projection.ts";
+import { change, put, remove, statement } from "../core/change.ts";
+import { defineReadModel } from "../core/read-model.ts";
+import { defineTable } from "../core/table.ts";
 
 export type TwoFactorRow = Readonly<{
   user_id: string;
@@ -17,52 +19,36 @@ export type TwoFactorRow = Readonly<{
 
 const { UserForgotten } = userEvents;
 
-export const twoFactorProjection = defineProjection({
+const twoFactors = defineTable<TwoFactorRow>({
   name: "two_factor",
-  version: 1,
-  tables: ["two_factor"],
-  async create(tx) {
-    await tx.schema.createTable("two_factor", (table) => {
-      table.uuid("user_id").primary();
-      table.text("secret").notNullable();
-      table.boolean("is_enabled").notNullable();
-      table.specificType("recovery_digests", "text[]").notNullable();
-    });
-  },
+  columns: { user_id: "uuid", secret: "text", is_enabled: "boolean", recovery_digests: "text[]" },
+  key: ["user_id"],
+});
+
+export const twoFactorProjection = defineReadModel({
+  name: "two_factor",
+  version: 2,
+  tables: [twoFactors],
   events: { ...twoFactorEvents, UserForgotten },
-  handlers: {
-    TwoFactorPrepared: async (tx, { data }) => {
-      const row = {
-        user_id: data.userId,
-        secret: data.secret,
-        is_enabled: false,
-        recovery_digests: [],
-      };
-      await tx<TwoFactorRow>("two_factor").insert(row).onConflict("user_id").merge();
-    },
-    TwoFactorEnabled: (tx, { stream, data }) =>
-      change(tx, stream, { is_enabled: true, recovery_digests: data.recoveryDigests }),
-    RecoveryCodesRenewed: (tx, { stream, data }) =>
-      change(tx, stream, { recovery_digests: data.recoveryDigests }),
-    RecoveryCodeUsed: async (tx, { stream, data }) => {
-      await tx("two_factor")
-        .where("user_id", idInStream(stream))
-        .update({
-          recovery_digests: tx.raw("array_remove(recovery_digests, ?)", [data.recoveryDigest]),
-        });
-    },
-    TwoFactorDisabled: (tx, { stream }) => remove(tx, stream),
-    UserForgotten: (tx, { stream }) => remove(tx, stream),
+  effects: {
+    TwoFactorPrepared: ({ data: { userId: user_id, secret } }) =>
+      put(twoFactors, { user_id, secret, is_enabled: false, recovery_digests: [] }),
+    TwoFactorEnabled: ({ stream, data: { recoveryDigests: recovery_digests } }) =>
+      change(twoFactors, idOf(stream), { is_enabled: true, recovery_digests }),
+    RecoveryCodesRenewed: ({ stream, data: { recoveryDigests: recovery_digests } }) =>
+      change(twoFactors, idOf(stream), { recovery_digests }),
+    RecoveryCodeUsed: ({ stream, data }) =>
+      statement(takeDigest, [data.recoveryDigest, idInStream(stream)]),
+    TwoFactorDisabled: ({ stream }) => remove(twoFactors, idOf(stream)),
+    UserForgotten: ({ stream }) => remove(twoFactors, idOf(stream)),
   },
 });
 
-async function change(tx: Tx, stream: string, columns: Partial<TwoFactorRow>): Promise<void> {
-  await tx<TwoFactorRow>("two_factor").where("user_id", idInStream(stream)).update(columns);
-}
+/** Takes a recovery code from those that are left. */
+const takeDigest = `
+  update two_factor set recovery_digests = array_remove(recovery_digests, ?) where user_id = ?`;
 
-async function remove(tx: Tx, stream: string): Promise<void> {
-  await tx("two_factor").where("user_id", idInStream(stream)).delete();
-}
+const idOf = (stream: string) => ({ user_id: idInStream(stream) });
 
 export function findTwoFactor(db: Knex, userId: string): Promise<TwoFactorRow | undefined> {
   return db<TwoFactorRow>("two_factor").where("user_id", userId).first();
