@@ -8,10 +8,11 @@ import {
 } from "../../events/agent/agent.ts";
 import { registrationEvents, registrationIdOf } from "../../events/agent/registration.ts";
 import { idInStream } from "../../events/core/stream.ts";
-import { announceChange } from "../core/announce.ts";
+import { announce, change, put, remove, statement } from "../core/change.ts";
 import { newestFirst, type Part } from "../core/list-rows.ts";
-import { defineProjection, type Tx } from "../core/projection.ts";
 import { purgeEvents } from "../core/purge.ts";
+import { defineReadModel } from "../core/read-model.ts";
+import { defineTable } from "../core/table.ts";
 import type { Slice } from "../user/user.ts";
 
 export type AgentRow = Readonly<{
@@ -41,46 +42,55 @@ export type RegistrationRow = Readonly<{
   token_hash: string;
 }>;
 
-export const agentProjection = defineProjection({
+const agents = defineTable<AgentRow>({
   name: "agent",
-  version: 1,
-  announces: "agents",
-  tables: ["agent", "agent_registration"],
-  async create(tx) {
-    await tx.schema.createTable("agent", (table) => {
-      table.uuid("id").primary();
-      table.text("owner_type").notNullable();
-      table.uuid("owner_id");
-      table.text("name").notNullable();
-      table.text("description").notNullable();
-      table.boolean("active").notNullable();
-      table.specificType("tags", "text[]").notNullable();
-      table.boolean("run_untagged").notNullable();
-      table.boolean("locked").notNullable();
-      table.boolean("protected").notNullable();
-      table.integer("max_timeout_seconds");
-      table.text("token_hash").notNullable().index();
-      table.text("former_token_hash").index();
-      table.timestamp("created_at").notNullable();
-      table.index(["owner_id", "created_at", "id"]);
-      table.index(["created_at", "id"]);
-    });
-    await tx.schema.createTable("agent_registration", (table) => {
-      table.text("id").primary();
-      table.text("owner_type").notNullable();
-      table.uuid("owner_id");
-      table.integer("generation").notNullable();
-      table.text("token_hash").notNullable().index();
-    });
+  columns: {
+    id: "uuid",
+    owner_type: "text",
+    owner_id: "uuid null",
+    name: "text",
+    description: "text",
+    active: "boolean",
+    tags: "text[]",
+    run_untagged: "boolean",
+    locked: "boolean",
+    protected: "boolean",
+    max_timeout_seconds: "integer null",
+    token_hash: "text",
+    former_token_hash: "text null",
+    created_at: "timestamptz",
   },
+  key: ["id"],
+  indexes: ["(owner_id, created_at, id)"],
+  lateIndexes: ["(token_hash)", "(former_token_hash)", "(created_at, id)"],
+});
+
+const registrations = defineTable<RegistrationRow>({
+  name: "agent_registration",
+  columns: {
+    id: "text",
+    owner_type: "text",
+    owner_id: "uuid null",
+    generation: "integer",
+    token_hash: "text",
+  },
+  key: ["id"],
+  lateIndexes: ["(token_hash)"],
+});
+
+export const agentProjection = defineReadModel({
+  name: "agent",
+  version: 2,
+  announces: "agents",
+  tables: [agents, registrations],
   events: { ...agentEvents, ...registrationEvents, ...purgeEvents },
-  handlers: {
-    ProjectPurged: async (tx, { data }) => {
-      await tx("agent").where({ owner_id: data.projectId }).delete();
-      await tx("agent_registration").where({ id: data.projectId }).delete();
-    },
-    AgentRegistered: async (tx, { data }) => {
-      const row = {
+  effects: {
+    ProjectPurged: ({ data: { projectId } }) => [
+      remove(agents, { owner_id: projectId }),
+      remove(registrations, { id: projectId }),
+    ],
+    AgentRegistered: ({ data }) =>
+      put(agents, {
         id: data.agentId,
         owner_type: data.owner.type,
         owner_id: data.owner.id,
@@ -88,31 +98,32 @@ export const agentProjection = defineProjection({
         token_hash: data.tokenHash,
         former_token_hash: null,
         created_at: new Date(data.registeredAt),
-      };
-      await tx("agent").insert(row).onConflict("id").merge();
-    },
-    AgentReconfigured: async (tx, { stream, data }) => {
-      await update(tx, stream, columnsOf(data.settings));
-      await announceChange(tx, `agent-${idInStream(stream)}`);
-    },
-    AgentTokenReset: (tx, { stream, data }) =>
-      update(tx, stream, {
-        token_hash: data.tokenHash,
-        former_token_hash: tx.raw("coalesce(former_token_hash, token_hash)"),
       }),
-    AgentTokenConfirmed: (tx, { stream }) => update(tx, stream, { former_token_hash: null }),
-    AgentRemoved: async (tx, { stream }) => {
-      await tx("agent").where("id", idInStream(stream)).delete();
-      await announceChange(tx, `agent-${idInStream(stream)}`);
-    },
-    RegistrationTokenIssued: async (tx, { data }) => {
-      const { owner, generation, tokenHash: token_hash } = data;
-      const of = { id: registrationIdOf(owner), owner_type: owner.type, owner_id: owner.id };
-      const row = { ...of, generation, token_hash };
-      await tx("agent_registration").insert(row).onConflict("id").merge();
-    },
+    AgentReconfigured: ({ stream, data: { settings } }) => [
+      change(agents, idOf(stream), columnsOf(settings)),
+      announce(`agent-${idInStream(stream)}`),
+    ],
+    AgentTokenReset: ({ stream, data }) =>
+      statement(replaceToken, [data.tokenHash, idInStream(stream)]),
+    AgentTokenConfirmed: ({ stream }) => change(agents, idOf(stream), { former_token_hash: null }),
+    AgentRemoved: ({ stream }) => [
+      remove(agents, idOf(stream)),
+      announce(`agent-${idInStream(stream)}`),
+    ],
+    RegistrationTokenIssued: ({ data: { owner, generation, tokenHash: token_hash } }) =>
+      put(registrations, {
+        ...{ id: registrationIdOf(owner), owner_type: owner.type, owner_id: owner.id },
+        ...{ generation, token_hash },
+      }),
   },
 });
+
+/** The token that was confirmed last stays, however many were given since. */
+const replaceToken = `
+  update agent set token_hash = ?, former_token_hash = coalesce(former_token_hash, token_hash)
+  where id = ?`;
+
+const idOf = (stream: string) => ({ id: idInStream(stream) as AgentId });
 
 function columnsOf(settings: AgentSettings) {
   const { name, description, active, tags, locked, runUntagged, maxTimeoutInSec } = settings;
@@ -122,10 +133,6 @@ function columnsOf(settings: AgentSettings) {
     protected: settings.protected,
     max_timeout_seconds: maxTimeoutInSec,
   };
-}
-
-async function update(tx: Tx, stream: string, change: Record<string, unknown>): Promise<void> {
-  await tx("agent").where("id", idInStream(stream)).update(change);
 }
 
 /** Whose agents are meant; undefined: all of the instance. */

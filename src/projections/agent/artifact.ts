@@ -4,9 +4,11 @@ import { artifactEvents } from "../../events/agent/artifact.ts";
 import type { ProjectId } from "../../events/core/ids.ts";
 import type { JobId } from "../../events/pipeline/id.ts";
 import { pipelineEvents } from "../../events/pipeline/pipeline.ts";
+import { change, put, remove } from "../core/change.ts";
 import type { Part } from "../core/list-rows.ts";
-import { defineProjection } from "../core/projection.ts";
-import { dropRows, purgeEvents } from "../core/purge.ts";
+import { purgedFrom, purgeEvents } from "../core/purge.ts";
+import { defineReadModel } from "../core/read-model.ts";
+import { defineTable } from "../core/table.ts";
 import { counted } from "../core/total.ts";
 import type { Slice } from "../user/user.ts";
 
@@ -26,63 +28,56 @@ export type ArtifactRow = Readonly<{
 
 const { PipelineDeleted } = pipelineEvents;
 
-export const artifactProjection = defineProjection({
+const artifacts = defineTable<ArtifactRow>({
   name: "job_artifact",
-  version: 1,
-  tables: ["job_artifact"],
-  async create(tx) {
-    await tx.schema.createTable("job_artifact", (table) => {
-      table.uuid("id").primary();
-      table.uuid("job_id").notNullable();
-      table.uuid("pipeline_id").notNullable();
-      table.uuid("project_id").notNullable().index();
-      table.text("file_type").notNullable();
-      table.text("file_name").notNullable();
-      table.bigInteger("bytes").notNullable();
-      table.text("sha256").notNullable().index();
-      table.timestamp("expire_at").index();
-      table.boolean("locked").notNullable();
-      table.timestamp("created_at").notNullable();
-      table.unique(["job_id", "file_type"]);
-      table.index(["pipeline_id", "created_at", "id"]);
-    });
+  columns: {
+    id: "uuid",
+    job_id: "uuid",
+    pipeline_id: "uuid",
+    project_id: "uuid",
+    file_type: "text",
+    file_name: "text",
+    bytes: "bigint",
+    sha256: "text",
+    expire_at: "timestamptz null",
+    locked: "boolean",
+    created_at: "timestamptz",
   },
+  key: ["id"],
+  unique: ["(job_id, file_type)"],
+  indexes: ["(project_id)", "(pipeline_id, created_at, id)"],
+  lateIndexes: ["(sha256)", "(expire_at)"],
+});
+
+export const artifactProjection = defineReadModel({
+  name: "job_artifact",
+  version: 2,
+  tables: [artifacts],
   events: { ...artifactEvents, ...purgeEvents, PipelineDeleted },
-  handlers: {
-    ProjectPurged: (tx, { data }) => dropRows(tx, data.projectId, { job_artifact: "project_id" }),
-    PipelineDeleted: async (tx, { data }) => {
-      await tx("job_artifact").where({ pipeline_id: data.pipelineId }).delete();
-    },
-    JobArtifactStored: async (tx, { data }) => {
-      const row = {
+  effects: {
+    ProjectPurged: purgedFrom(artifacts),
+    PipelineDeleted: ({ data }) => remove(artifacts, { pipeline_id: data.pipelineId }),
+    JobArtifactStored: ({ data: { jobId: job_id, fileType: file_type, ...data } }) => [
+      // It replaces another of its kind.
+      remove(artifacts, { job_id, file_type }),
+      put(artifacts, {
         id: data.artifactId,
-        job_id: data.jobId,
+        job_id,
         pipeline_id: data.pipelineId,
         project_id: data.projectId,
-        file_type: data.fileType,
+        file_type,
         file_name: data.file.name,
-        bytes: data.file.bytes,
+        bytes: BigInt(data.file.bytes),
         sha256: data.file.sha256,
         expire_at: data.expireAt === null ? null : new Date(data.expireAt),
         locked: false,
         created_at: new Date(data.storedAt),
-      };
-      // Given again, or replaced by another of its kind: both the id and the kind are unique.
-      await tx("job_artifact")
-        .where({ id: row.id })
-        .orWhere({ job_id: row.job_id, file_type: row.file_type })
-        .delete();
-      await tx("job_artifact").insert(row);
-    },
-    JobArtifactLocked: async (tx, { data }) => {
-      await tx("job_artifact").where({ id: data.artifactId }).update({ locked: true });
-    },
-    JobArtifactUnlocked: async (tx, { data }) => {
-      await tx("job_artifact").where({ id: data.artifactId }).update({ locked: false });
-    },
-    JobArtifactExpired: async (tx, { data }) => {
-      await tx("job_artifact").where({ id: data.artifactId }).delete();
-    },
+      }),
+    ],
+    JobArtifactLocked: ({ data }) => change(artifacts, { id: data.artifactId }, { locked: true }),
+    JobArtifactUnlocked: ({ data }) =>
+      change(artifacts, { id: data.artifactId }, { locked: false }),
+    JobArtifactExpired: ({ data }) => remove(artifacts, { id: data.artifactId }),
   },
 });
 

@@ -2,9 +2,10 @@ import type { Knex } from "knex";
 
 import { jobLogEvents } from "../../events/agent/job-log.ts";
 import { pipelineEvents } from "../../events/pipeline/pipeline.ts";
-import { dropRows, purgeEvents } from "../core/purge.ts";
-import { defineRowProjection } from "../core/row-projection.ts";
-import { tableOf } from "../core/writes.ts";
+import { put, remove } from "../core/change.ts";
+import { purgedFrom, purgeEvents } from "../core/purge.ts";
+import { defineReadModel } from "../core/read-model.ts";
+import { defineTable } from "../core/table.ts";
 
 export type JobLogRow = Readonly<{
   job_id: string;
@@ -16,37 +17,35 @@ export type JobLogRow = Readonly<{
   stored_at: Date;
 }>;
 
-const logs = tableOf<JobLogRow>({ name: "job_log", key: ["job_id", "attempt"] });
+const logs = defineTable<JobLogRow>({
+  name: "job_log",
+  columns: {
+    job_id: "uuid",
+    attempt: "integer",
+    pipeline_id: "uuid",
+    project_id: "uuid",
+    bytes: "bigint",
+    sha256: "text",
+    stored_at: "timestamptz",
+  },
+  key: ["job_id", "attempt"],
+  indexes: ["(pipeline_id)", "(project_id)"],
+  lateIndexes: ["(sha256)"],
+});
 
 const { PipelineDeleted } = pipelineEvents;
 
 /** Logs of runs that have ended, and their blobs. */
-export const jobLogProjection = defineRowProjection({
+export const jobLogProjection = defineReadModel({
   name: "job_log",
-  version: 1,
-  tables: ["job_log"],
-  async create(tx) {
-    await tx.schema.createTable("job_log", (table) => {
-      table.uuid("job_id").notNullable();
-      table.integer("attempt").notNullable();
-      table.uuid("pipeline_id").notNullable().index();
-      table.uuid("project_id").notNullable().index();
-      table.bigInteger("bytes").notNullable();
-      table.text("sha256").notNullable().index();
-      table.timestamp("stored_at").notNullable();
-      table.primary(["job_id", "attempt"]);
-    });
-  },
+  version: 2,
+  tables: [logs],
   events: { ...jobLogEvents, ...purgeEvents, PipelineDeleted },
-  handlers: {
-    ProjectPurged: async (rows, { data }) =>
-      dropRows(await rows.written(), data.projectId, { job_log: "project_id" }),
-    PipelineDeleted: async (rows, { data }) => {
-      const tx = await rows.written();
-      await tx("job_log").where({ pipeline_id: data.pipelineId }).delete();
-    },
-    JobLogStored: (rows, { data }) => {
-      const row = {
+  effects: {
+    ProjectPurged: purgedFrom(logs),
+    PipelineDeleted: ({ data }) => remove(logs, { pipeline_id: data.pipelineId }),
+    JobLogStored: ({ data }) =>
+      put(logs, {
         job_id: data.jobId,
         attempt: data.attempt,
         pipeline_id: data.pipelineId,
@@ -54,9 +53,7 @@ export const jobLogProjection = defineRowProjection({
         bytes: BigInt(data.bytes),
         sha256: data.sha256,
         stored_at: new Date(data.storedAt),
-      };
-      rows.put(logs, row);
-    },
+      }),
   },
 });
 
