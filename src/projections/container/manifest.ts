@@ -8,8 +8,10 @@ import { registryRepositoryEvents } from "../../events/registry/repository.ts";
 import { companyEvents } from "../../events/team/company.ts";
 import type { ImageBlob } from "../../platform/container/link.ts";
 import { storableValue } from "../../platform/storable-text.ts";
-import { defineProjection, type Tx } from "../core/projection.ts";
+import { type Change, change, put, remove, statement } from "../core/change.ts";
 import { purgeEvents } from "../core/purge.ts";
+import { defineReadModel } from "../core/read-model.ts";
+import { defineTable } from "../core/table.ts";
 
 /** What a manifest's file says of itself in its event. */
 export const ManifestMetadata = z.object({
@@ -21,9 +23,14 @@ export const ManifestMetadata = z.object({
 });
 export type ManifestMetadata = Readonly<z.output<typeof ManifestMetadata>>;
 
-/** Texts in it are storable: an escape inside of the event's JSON text hides what no column takes. */
-export const readManifestMetadata = (text: string): ManifestMetadata =>
-  ManifestMetadata.parse(storableValue(JSON.parse(text)));
+/**
+ * Undefined of a file that is no manifest. Texts in it are storable: an escape inside of the event's JSON text hides what
+ * no column takes.
+ */
+export function readManifestMetadata(text: string): ManifestMetadata | undefined {
+  const { data } = ManifestMetadata.safeParse(JSON.parse(text));
+  return data && storableValue(data);
+}
 
 export type ManifestRow = Readonly<{
   version_id: string;
@@ -40,10 +47,52 @@ export type ManifestRow = Readonly<{
   is_deleted: boolean;
 }>;
 
-const manifests = "container_manifest";
-const blobs = "container_manifest_blob";
-const tags = "container_tag";
-const registries = "container_registry";
+type OfVersion = Pick<ManifestRow, "version_id" | "package_id" | "registry_id" | "digest">;
+
+type BlobRow = OfVersion & Readonly<{ sha256: string; bytes: bigint }>;
+type TagRow = Readonly<{ package_id: string; tag: string; digest: string }>;
+type RegistryRow = Readonly<{ id: string; owner_id: string }>;
+
+const ofVersion = { version_id: "uuid", package_id: "uuid", registry_id: "text", digest: "text" };
+
+const manifests = defineTable<ManifestRow>({
+  name: "container_manifest",
+  columns: {
+    ...ofVersion,
+    sha256: "text",
+    bytes: "bigint",
+    media_type: "text",
+    artifact_type: "text null",
+    subject: "text null",
+    annotations: "jsonb null",
+    is_deleted: "boolean",
+  },
+  key: ["version_id"],
+  indexes: ["(registry_id)"],
+  lateIndexes: ["(package_id, digest)", "(package_id, subject, version_id)"],
+});
+
+const blobs = defineTable<BlobRow>({
+  name: "container_manifest_blob",
+  columns: { ...ofVersion, sha256: "text", bytes: "bigint" },
+  key: ["version_id", "digest"],
+  indexes: ["(registry_id, digest)"],
+  lateIndexes: ["(sha256)", "(package_id, digest)"],
+});
+
+const tags = defineTable<TagRow>({
+  name: "container_tag",
+  columns: { package_id: "uuid", tag: 'text collate "C"', digest: "text" },
+  key: ["package_id", "tag"],
+  indexes: ["(package_id, digest)"],
+});
+
+const registries = defineTable<RegistryRow>({
+  name: "container_registry",
+  columns: { id: "text", owner_id: "text" },
+  key: ["id"],
+  indexes: ["(owner_id)"],
+});
 
 const { CompanyDeleted } = companyEvents;
 const { RegistryRepositoryCreated, RegistryRepositoryDeleted } = registryRepositoryEvents;
@@ -52,49 +101,10 @@ const { PackageVersionDeleted, PackageVersionRestored, PackageVersionPurged } =
   packageVersionEvents;
 
 /** Manifests are versions of a package whose name is the image's; this has what pulls and pushes request. */
-export const containerManifestProjection = defineProjection({
+export const containerManifestProjection = defineReadModel({
   name: "container_manifest",
-  version: 2,
+  version: 3,
   tables: [manifests, blobs, tags, registries],
-  async create(tx) {
-    await tx.schema.createTable(manifests, (table) => {
-      table.uuid("version_id").primary();
-      table.uuid("package_id").notNullable();
-      table.text("registry_id").notNullable().index();
-      table.text("digest").notNullable();
-      table.text("sha256").notNullable();
-      table.bigInteger("bytes").notNullable();
-      table.text("media_type").notNullable();
-      table.text("artifact_type");
-      table.text("subject");
-      table.jsonb("annotations");
-      table.boolean("is_deleted").notNullable();
-      table.index(["package_id", "digest"]);
-      table.index(["package_id", "subject", "version_id"]);
-    });
-    await tx.schema.createTable(blobs, (table) => {
-      table.uuid("version_id").notNullable();
-      table.text("digest").notNullable();
-      table.uuid("package_id").notNullable();
-      table.text("registry_id").notNullable();
-      table.text("sha256").notNullable().index();
-      table.bigInteger("bytes").notNullable();
-      table.primary(["version_id", "digest"]);
-      table.index(["package_id", "digest"]);
-      table.index(["registry_id", "digest"]);
-    });
-    await tx.schema.createTable(tags, (table) => {
-      table.uuid("package_id").notNullable();
-      table.specificType("tag", 'text collate "C"').notNullable();
-      table.text("digest").notNullable();
-      table.primary(["package_id", "tag"]);
-      table.index(["package_id", "digest"]);
-    });
-    await tx.schema.createTable(registries, (table) => {
-      table.text("id").primary();
-      table.text("owner_id").notNullable().index();
-    });
-  },
   events: {
     ...containerTagEvents,
     ...purgeEvents,
@@ -107,82 +117,77 @@ export const containerManifestProjection = defineProjection({
     RegistryRepositoryCreated,
     RegistryRepositoryDeleted,
   },
-  handlers: {
-    RegistryRepositoryCreated: async (tx, { data: { repositoryId: id, ownerId, packageType } }) => {
-      if (packageType !== "container") return;
-      await tx(registries).insert({ id, owner_id: ownerId }).onConflict("id").merge();
-    },
-    RegistryRepositoryDeleted: (tx, { stream }) => drop(tx, { id: idInStream(stream) }),
-    ProjectPurged: (tx, { data }) => drop(tx, { owner_id: data.projectId }),
-    CompanyDeleted: (tx, { stream }) => drop(tx, { owner_id: idInStream(stream) }),
-    PackageVersionCreated: async (tx, { data }) => {
-      if (data.packageType !== "container") return;
+  effects: {
+    RegistryRepositoryCreated: ({ data: { repositoryId: id, ownerId, packageType } }) =>
+      packageType === "container" ? put(registries, { id, owner_id: ownerId }) : [],
+    RegistryRepositoryDeleted: ({ stream }) => removeRegistries("id", idInStream(stream)),
+    ProjectPurged: ({ data }) => removeRegistries("owner_id", data.projectId),
+    CompanyDeleted: ({ stream }) => removeRegistries("owner_id", idInStream(stream)),
+    PackageVersionCreated: ({ data }) => {
+      if (data.packageType !== "container") return [];
       const { packageVersionId: version_id, packageId: package_id, version: digest } = data;
-      // One that was deleted begins anew, without the tags it had.
-      await tx(tags).where({ package_id, digest }).delete();
-      await tx(blobs).where({ version_id }).delete();
       const of = { version_id, package_id, registry_id: data.registryId, digest };
-      const unknown = { sha256: "", bytes: 0, media_type: "", is_deleted: false };
-      await tx(manifests)
-        .insert({ ...of, ...unknown })
-        .onConflict("version_id")
-        .merge();
+      return [
+        // One that was deleted begins anew, without the tags it had.
+        remove(tags, { package_id, digest }),
+        remove(blobs, { version_id }),
+        put(manifests, { ...of, sha256: "", bytes: 0n, media_type: "", is_deleted: false }),
+      ];
     },
-    PackageFileStored: async (tx, { stream, data }) => {
+    PackageFileStored: ({ stream, data: { metadata, sha256, bytes } }) => {
+      const about = metadata === undefined ? undefined : readManifestMetadata(metadata);
+      if (about === undefined) return [];
       const version_id = idInStream(stream);
-      const row = await tx<ManifestRow>(manifests).where({ version_id }).first();
-      if (row === undefined || data.metadata === undefined) return;
-      const metadata = readManifestMetadata(data.metadata);
-      await tx(manifests)
-        .where({ version_id })
-        .update({
-          sha256: data.sha256,
-          bytes: data.bytes,
-          media_type: metadata.mediaType,
-          artifact_type: metadata.artifactType,
-          subject: metadata.subject,
-          annotations: metadata.annotations && JSON.stringify(metadata.annotations),
-        });
-      const { package_id, registry_id } = row;
-      const of = { version_id, package_id, registry_id };
-      const named = metadata.blobs.map((blob) => ({ ...of, ...blob }));
-      if (named.length === 0) return;
-      await tx(blobs).insert(named).onConflict(["version_id", "digest"]).merge();
+      const { mediaType: media_type, artifactType: artifact_type, subject, annotations } = about;
+      const said = { media_type, artifact_type, subject, annotations };
+      return [
+        change(manifests, { version_id }, { sha256, bytes: BigInt(bytes), ...said }),
+        statement(putBlobs, [JSON.stringify(about.blobs), version_id]),
+      ];
     },
-    PackageVersionDeleted: (tx, { stream }) => mark(tx, stream, true),
-    PackageVersionRestored: (tx, { stream }) => mark(tx, stream, false),
-    PackageVersionPurged: async (tx, { stream }) => {
-      const version_id = idInStream(stream);
-      const [row] = await tx<ManifestRow>(manifests).where({ version_id }).delete("*");
-      if (row === undefined) return;
-      await tx(blobs).where({ version_id }).delete();
-      await tx(tags).where({ package_id: row.package_id, digest: row.digest }).delete();
-    },
-    ContainerTagSet: async (tx, { data: { packageId: package_id, tag, digest } }) => {
-      const row = { package_id, tag, digest };
-      await tx(tags).insert(row).onConflict(["package_id", "tag"]).merge();
-    },
-    ContainerTagRemoved: async (tx, { data: { packageId: package_id, tag } }) => {
-      await tx(tags).where({ package_id, tag }).delete();
-    },
+    PackageVersionDeleted: ({ stream }) => change(manifests, idOf(stream), { is_deleted: true }),
+    PackageVersionRestored: ({ stream }) => change(manifests, idOf(stream), { is_deleted: false }),
+    PackageVersionPurged: ({ stream }) => [
+      statement(removeTags, [idInStream(stream)]),
+      remove(manifests, idOf(stream)),
+      remove(blobs, idOf(stream)),
+    ],
+    ContainerTagSet: ({ data: { packageId: package_id, tag, digest } }) =>
+      put(tags, { package_id, tag, digest }),
+    ContainerTagRemoved: ({ data: { packageId: package_id, tag } }) =>
+      remove(tags, { package_id, tag }),
   },
 });
 
-async function mark(tx: Tx, stream: string, isDeleted: boolean): Promise<void> {
-  await tx(manifests).where("version_id", idInStream(stream)).update({ is_deleted: isDeleted });
-}
+const idOf = (stream: string) => ({ version_id: idInStream(stream) });
 
-async function drop(tx: Tx, which: Readonly<{ id: string } | { owner_id: string }>): Promise<void> {
-  const ids = () => tx(registries).where(which).select("id");
-  const images = () => tx(manifests).whereIn("registry_id", ids()).select("package_id");
-  await tx(tags).whereIn("package_id", images()).delete();
-  await tx(blobs).whereIn("registry_id", ids()).delete();
-  await tx(manifests).whereIn("registry_id", ids()).delete();
-  await tx(registries).where(which).delete();
-}
+/** Puts what a manifest names, in the registry that the manifest is in; nothing if it is not there. */
+const putBlobs = `
+  insert into container_manifest_blob (version_id, digest, package_id, registry_id, sha256, bytes)
+  select version_id, named.digest, package_id, registry_id, named.sha256, named.bytes
+  from json_to_recordset(?) as named (digest text, sha256 text, bytes bigint), container_manifest
+  where version_id = ?
+  on conflict (version_id, digest) do update set package_id = excluded.package_id,
+    registry_id = excluded.registry_id, sha256 = excluded.sha256, bytes = excluded.bytes`;
+
+/** Removes the tags of a manifest that is about to be removed. */
+const removeTags = `
+  delete from container_tag as tag using container_manifest as manifest
+  where version_id = ? and tag.package_id = manifest.package_id and tag.digest = manifest.digest`;
+
+/** Removes registries with all images in them. */
+const removeRegistries = (column: keyof RegistryRow, id: string): Change =>
+  statement(
+    `with registry as (delete from container_registry where ${column} = ? returning id),
+       manifest as (delete from container_manifest using registry where registry_id = registry.id
+         returning package_id),
+       blob as (delete from container_manifest_blob using registry where registry_id = registry.id)
+     delete from container_tag where package_id in (select package_id from manifest)`,
+    [id],
+  );
 
 const live = (db: Knex) =>
-  db<ManifestRow>(manifests).where("is_deleted", false).andWhere("sha256", "<>", "");
+  db<ManifestRow>(manifests.name).where("is_deleted", false).andWhere("sha256", "<>", "");
 
 /** Manifests of an image with these digests; deleted ones are left out. */
 export async function manifestsWithDigests(
@@ -198,7 +203,7 @@ export async function digestOfTag(
   packageId: string,
   tag: string,
 ): Promise<string | undefined> {
-  const row: Readonly<{ digest: string }> | undefined = await db(tags)
+  const row: Readonly<{ digest: string }> | undefined = await db(tags.name)
     .where({ package_id: packageId, tag })
     .first("digest");
   return row?.digest;
@@ -212,11 +217,11 @@ export async function tagsOfImage(
   packageId: string,
   { after, limit }: TagPage,
 ): Promise<readonly string[]> {
-  const rows: readonly Readonly<{ tag: string }>[] = await db(`${tags} as tag`)
+  const rows: readonly Readonly<{ tag: string }>[] = await db("container_tag as tag")
     .where("tag.package_id", packageId)
     .andWhere("tag.tag", ">", after)
     .whereExists(
-      db(`${manifests} as manifest`)
+      db("container_manifest as manifest")
         .whereRaw("manifest.package_id = tag.package_id and manifest.digest = tag.digest")
         .andWhere("manifest.is_deleted", false),
     )
@@ -253,8 +258,8 @@ export async function namedBlobs(
   where: Readonly<{ packageIds: readonly string[] } | { registryId: string }>,
   digests: readonly string[],
 ): Promise<readonly ImageBlob[]> {
-  const found = db(`${blobs} as blob`)
-    .join(`${manifests} as manifest`, "manifest.version_id", "blob.version_id")
+  const found = db("container_manifest_blob as blob")
+    .join("container_manifest as manifest", "manifest.version_id", "blob.version_id")
     .where("manifest.is_deleted", false)
     .whereRaw("blob.digest = any(?)", [[...digests]]);
   if ("registryId" in where) found.andWhere("blob.registry_id", where.registryId);
