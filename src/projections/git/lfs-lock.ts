@@ -1,8 +1,10 @@
 import type { Knex } from "knex";
 
 import { lfsLockEvents } from "../../events/git/lfs-lock.ts";
-import { defineProjection } from "../core/projection.ts";
-import { dropRows, purgeEvents } from "../core/purge.ts";
+import { put, remove } from "../core/change.ts";
+import { purgedFrom, purgeEvents } from "../core/purge.ts";
+import { defineReadModel } from "../core/read-model.ts";
+import { defineTable } from "../core/table.ts";
 
 type StoredLock = Readonly<{
   id: string;
@@ -14,38 +16,37 @@ type StoredLock = Readonly<{
 
 export type LfsLockRow = StoredLock & Readonly<{ locked_by_alias: string }>;
 
-export const lfsLockProjection = defineProjection({
+const storedLocks = defineTable<StoredLock>({
   name: "lfs_lock",
-  version: 2,
-  tables: ["lfs_lock"],
-  async create(tx) {
-    await tx.schema.createTable("lfs_lock", (table) => {
-      table.uuid("id").primary();
-      table.uuid("project_id").notNullable();
-      table.specificType("path", 'text collate "C"').notNullable();
-      table.uuid("locked_by_id").notNullable();
-      table.timestamp("locked_at").notNullable();
-    });
-    // A path may be longer than what an index takes of a text; its digest is not.
-    await tx.raw("create unique index on lfs_lock (project_id, md5(path))");
-    await tx.raw("create index on lfs_lock (project_id, id)");
+  columns: {
+    id: "uuid",
+    project_id: "uuid",
+    path: 'text collate "C"',
+    locked_by_id: "uuid",
+    locked_at: "timestamptz",
   },
+  key: ["id"],
+  // A path may be longer than what an index takes of a text; its digest is not.
+  unique: ["(project_id, md5(path))"],
+  indexes: ["(project_id, id)"],
+});
+
+export const lfsLockProjection = defineReadModel({
+  name: "lfs_lock",
+  version: 3,
+  tables: [storedLocks],
   events: { ...lfsLockEvents, ...purgeEvents },
-  handlers: {
-    ProjectPurged: (tx, { data }) => dropRows(tx, data.projectId, { lfs_lock: "project_id" }),
-    LfsFileLocked: async (tx, { data: { lockId, projectId, path, lockedById, lockedAt } }) => {
-      const row = {
+  effects: {
+    ProjectPurged: purgedFrom(storedLocks),
+    LfsFileLocked: ({ data: { lockId, projectId, path, lockedById, lockedAt } }) =>
+      put(storedLocks, {
         id: lockId,
         project_id: projectId,
         path,
         locked_by_id: lockedById,
         locked_at: new Date(lockedAt),
-      };
-      await tx<StoredLock>("lfs_lock").insert(row).onConflict("id").merge();
-    },
-    LfsFileUnlocked: async (tx, { data: { lockId } }) => {
-      await tx<StoredLock>("lfs_lock").where({ id: lockId }).delete();
-    },
+      }),
+    LfsFileUnlocked: ({ data: { lockId: id } }) => remove(storedLocks, { id }),
   },
 });
 

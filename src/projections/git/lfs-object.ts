@@ -1,8 +1,10 @@
 import type { Knex } from "knex";
 
 import { lfsObjectEvents } from "../../events/git/lfs-object.ts";
-import { defineProjection } from "../core/projection.ts";
-import { dropRows, purgeEvents } from "../core/purge.ts";
+import { put, statement } from "../core/change.ts";
+import { purgedFrom, purgeEvents } from "../core/purge.ts";
+import { defineReadModel } from "../core/read-model.ts";
+import { defineTable } from "../core/table.ts";
 
 export type LfsObjectRow = Readonly<{
   project_id: string;
@@ -11,44 +13,44 @@ export type LfsObjectRow = Readonly<{
   stored_at: Date;
 }>;
 
-export const lfsObjectProjection = defineProjection({
+const objects = defineTable<LfsObjectRow>({
   name: "lfs_object",
-  version: 2,
-  tables: ["lfs_object"],
-  async create(tx) {
-    await tx.schema.createTable("lfs_object", (table) => {
-      table.uuid("project_id").notNullable();
-      table.text("oid").notNullable().index();
-      table.bigInteger("bytes").notNullable();
-      table.timestamp("stored_at").notNullable();
-      table.primary(["project_id", "oid"]);
-    });
-  },
+  columns: { project_id: "uuid", oid: "text", bytes: "bigint", stored_at: "timestamptz" },
+  key: ["project_id", "oid"],
+  // A project has an object since the first time.
+  kept: ["bytes", "stored_at"],
+  lateIndexes: ["(oid)"],
+});
+
+export const lfsObjectProjection = defineReadModel({
+  name: "lfs_object",
+  version: 3,
+  tables: [objects],
   events: { ...lfsObjectEvents, ...purgeEvents },
-  handlers: {
-    ProjectPurged: (tx, { data }) => dropRows(tx, data.projectId, { lfs_object: "project_id" }),
-    LfsObjectStored: async (tx, { data: { projectId, oid, bytes, storedAt } }) => {
-      const row = { project_id: projectId, oid, bytes, stored_at: new Date(storedAt) };
-      await tx("lfs_object").insert(row).onConflict(["project_id", "oid"]).merge();
-    },
-    // By the time of storing, not by what is there: applied again later, it ends the same.
-    LfsObjectsInherited: async (tx, { data }) => {
-      const { projectId, fromProjectId, objects, inheritedAt } = data;
-      if (objects !== undefined) {
-        const stored = { project_id: projectId, stored_at: new Date(inheritedAt) };
-        const rows = objects.map((object) => ({ ...object, ...stored }));
-        if (rows.length > 0) await tx("lfs_object").insert(rows).onConflict().ignore();
-        return;
-      }
-      await tx.raw(
-        `insert into lfs_object (project_id, oid, bytes, stored_at)
-         select ?, oid, bytes, ? from lfs_object where project_id = ? and stored_at <= ?
-         on conflict do nothing`,
-        [projectId, new Date(inheritedAt), fromProjectId, new Date(inheritedAt)],
-      );
+  effects: {
+    ProjectPurged: purgedFrom(objects),
+    LfsObjectStored: ({ data: { projectId: project_id, oid, bytes, storedAt } }) =>
+      put(objects, { project_id, oid, bytes: BigInt(bytes), stored_at: new Date(storedAt) }),
+    LfsObjectsInherited: ({ data: { projectId: project_id, inheritedAt, ...data } }) => {
+      const stored_at = new Date(inheritedAt);
+      return data.objects === undefined
+        ? statement(inheritAll, { project_id, from: data.fromProjectId, stored_at })
+        : data.objects.map(({ oid, bytes }) =>
+            put(objects, { project_id, oid, bytes: BigInt(bytes), stored_at }),
+          );
     },
   },
 });
+
+/**
+ * What older events that name no objects mean: all that the other project had. By the time of storing, not by what is
+ * there: applied again later, it ends the same.
+ */
+const inheritAll = `
+  insert into lfs_object (project_id, oid, bytes, stored_at)
+  select :project_id, oid, bytes, :stored_at from lfs_object
+  where project_id = :from and stored_at <= :stored_at
+  on conflict do nothing`;
 
 /** Of these objects, those that the project has; what others have does not count. */
 export async function findLfsObjects(
