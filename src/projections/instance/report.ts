@@ -2,9 +2,11 @@ import type { Knex } from "knex";
 import type { ParentType } from "../../events/core/role.ts";
 import { idInStream } from "../../events/core/stream.ts";
 import { type ReportReason, reportEvents } from "../../events/instance/report.ts";
+import { change, put, remove } from "../core/change.ts";
 import { oldestFirst, type Part } from "../core/list-rows.ts";
-import { defineProjection } from "../core/projection.ts";
-import { dropRows, purgeEvents } from "../core/purge.ts";
+import { purgeEvents } from "../core/purge.ts";
+import { defineReadModel } from "../core/read-model.ts";
+import { defineTable } from "../core/table.ts";
 import type { Slice } from "../user/user.ts";
 
 export type ReportRow = Readonly<{
@@ -22,31 +24,34 @@ export type ReportRow = Readonly<{
   closed_by_id: string | null;
 }>;
 
-export const reportProjection = defineProjection({
+const reports = defineTable<ReportRow>({
   name: "report",
-  version: 2,
-  tables: ["report"],
-  async create(tx) {
-    await tx.schema.createTable("report", (table) => {
-      table.uuid("id").primary();
-      table.uuid("pair_id").notNullable();
-      table.uuid("parent_id").notNullable();
-      table.text("parent_type").notNullable();
-      table.uuid("reporter_id").notNullable();
-      table.text("reason").notNullable();
-      table.text("text");
-      table.timestamp("created_at").notNullable();
-      table.timestamp("closed_at");
-      table.uuid("closed_by_id");
-      table.index(["created_at", "id"]);
-    });
-    await tx.raw("create index report_open on report (created_at, id) where closed_at is null");
+  columns: {
+    id: "uuid",
+    pair_id: "uuid",
+    parent_id: "uuid",
+    parent_type: "text",
+    reporter_id: "uuid",
+    reason: "text",
+    text: "text null",
+    created_at: "timestamptz",
+    closed_at: "timestamptz null",
+    closed_by_id: "uuid null",
   },
+  key: ["id"],
+  indexes: ["(parent_id)"],
+  lateIndexes: ["(created_at, id)", "(created_at, id) where closed_at is null"],
+});
+
+export const reportProjection = defineReadModel({
+  name: "report",
+  version: 3,
+  tables: [reports],
   events: { ...reportEvents, ...purgeEvents },
-  handlers: {
-    ProjectPurged: (tx, { data }) => dropRows(tx, data.projectId, { report: "parent_id" }),
-    ReportFiled: async (tx, { stream, data }) => {
-      const row = {
+  effects: {
+    ProjectPurged: ({ data }) => remove(reports, { parent_id: data.projectId }),
+    ReportFiled: ({ stream, data }) =>
+      put(reports, {
         id: data.reportId,
         pair_id: idInStream(stream),
         parent_id: data.parentId,
@@ -57,13 +62,9 @@ export const reportProjection = defineProjection({
         created_at: new Date(data.filedAt),
         closed_at: null,
         closed_by_id: null,
-      };
-      await tx<ReportRow>("report").insert(row).onConflict("id").merge();
-    },
-    ReportClosed: async (tx, { data }) => {
-      const closed = { closed_at: new Date(data.closedAt), closed_by_id: data.closedById };
-      await tx<ReportRow>("report").where({ id: data.reportId }).update(closed);
-    },
+      }),
+    ReportClosed: ({ data: { reportId: id, closedAt, closedById: closed_by_id } }) =>
+      change(reports, { id }, { closed_at: new Date(closedAt), closed_by_id }),
   },
 });
 

@@ -6,34 +6,35 @@ import {
   settingsEvents,
   settingsId,
 } from "../../events/instance/settings.ts";
-import { announceChange } from "../core/announce.ts";
-import { defineProjection } from "../core/projection.ts";
+import { statement } from "../core/change.ts";
+import { defineReadModel } from "../core/read-model.ts";
+import { defineTable } from "../core/table.ts";
 
 type SettingsRow = Readonly<{ id: string; changed: unknown }>;
 
 /** What was changed from the defaults, in one row; none while nothing was. */
-export const settingsProjection = defineProjection({
+const settings = defineTable<SettingsRow>({
   name: "settings",
-  version: 1,
-  tables: ["settings"],
-  async create(tx) {
-    await tx.schema.createTable("settings", (table) => {
-      table.text("id").primary();
-      table.jsonb("changed").notNullable();
-    });
-  },
+  columns: { id: "text", changed: "jsonb" },
+  key: ["id"],
+});
+
+export const settingsProjection = defineReadModel({
+  name: "settings",
+  version: 2,
+  announces: "settings",
+  tables: [settings],
   events: settingsEvents,
-  handlers: {
-    SettingsChanged: async (tx, { data }) => {
-      const changed = JSON.stringify(data.changes);
-      await tx("settings")
-        .insert({ id: settingsId, changed })
-        .onConflict("id")
-        .merge({ changed: tx.raw("settings.changed || excluded.changed") });
-      await announceChange(tx, "settings");
-    },
+  effects: {
+    SettingsChanged: ({ data }) =>
+      statement(addChanges, [settingsId, JSON.stringify(data.changes)]),
   },
 });
+
+/** Adds changes to those before; later ones of a setting replace earlier ones. */
+const addChanges = `
+  insert into settings (id, changed) values (?, ?)
+  on conflict (id) do update set changed = settings.changed || excluded.changed`;
 
 export async function findSettings(db: Knex): Promise<Settings> {
   const row = await db<SettingsRow>("settings").where({ id: settingsId }).first("changed");

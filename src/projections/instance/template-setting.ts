@@ -5,7 +5,9 @@ import {
   templateSettingEvents,
   templateSettingsDefault,
 } from "../../events/instance/template-setting.ts";
-import { defineProjection } from "../core/projection.ts";
+import { put } from "../core/change.ts";
+import { defineReadModel } from "../core/read-model.ts";
+import { defineTable } from "../core/table.ts";
 
 type StoredTemplateSetting = Readonly<{
   parent_id: string;
@@ -19,38 +21,36 @@ type StoredTemplateSetting = Readonly<{
 /** The switch that hands something down. */
 export type ImportSwitch = Exclude<keyof StoredTemplateSetting, "parent_id">;
 
-export const templateSettingProjection = defineProjection({
+const templateSettings = defineTable<StoredTemplateSetting>({
   name: "template_setting",
-  version: 1,
+  columns: {
+    parent_id: "uuid",
+    import_branch_protection: "boolean",
+    import_environment_protection: "boolean",
+    import_tag_protection: "boolean",
+    import_approval: "boolean",
+    import_pipeline_lifetime: "boolean",
+  },
+  key: ["parent_id"],
+});
+
+export const templateSettingProjection = defineReadModel({
+  name: "template_setting",
+  version: 2,
   // Jobs are given these, and processes keep copies while they run.
   announces: "job-settings",
-  tables: ["template_setting"],
-  async create(tx) {
-    await tx.schema.createTable("template_setting", (table) => {
-      table.uuid("parent_id").primary();
-      table.boolean("import_branch_protection").notNullable();
-      table.boolean("import_environment_protection").notNullable();
-      table.boolean("import_tag_protection").notNullable();
-      table.boolean("import_approval").notNullable();
-      table.boolean("import_pipeline_lifetime").notNullable();
-    });
-  },
+  tables: [templateSettings],
   events: templateSettingEvents,
-  handlers: {
-    TemplateSettingsChanged: async (tx, { data: { parentId, settings } }) => {
-      const row = {
+  effects: {
+    TemplateSettingsChanged: ({ data: { parentId, settings } }) =>
+      put(templateSettings, {
         parent_id: parentId,
         import_branch_protection: settings.allowImportBranchProtection,
         import_environment_protection: settings.allowImportEnvironmentProtection,
         import_tag_protection: settings.allowImportTagProtection,
         import_approval: settings.allowImportMrApprovalConfigAndRules,
         import_pipeline_lifetime: settings.allowImportPipelineLifetimeSetting,
-      };
-      await tx<StoredTemplateSetting>("template_setting")
-        .insert(row)
-        .onConflict("parent_id")
-        .merge();
-    },
+      }),
   },
 });
 
