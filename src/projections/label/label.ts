@@ -3,10 +3,11 @@ import type { Knex } from "knex";
 import type { ProjectId } from "../../events/core/ids.ts";
 import { idInStream } from "../../events/core/stream.ts";
 import { LabelId, labelEvents, normaliseTitle } from "../../events/label/label.ts";
-import { dropRows, purgeEvents } from "../core/purge.ts";
-import { defineRowProjection } from "../core/row-projection.ts";
+import { change, put, remove } from "../core/change.ts";
+import { purgedFrom, purgeEvents } from "../core/purge.ts";
+import { defineReadModel } from "../core/read-model.ts";
+import { defineTable } from "../core/table.ts";
 import { counted } from "../core/total.ts";
-import { tableOf } from "../core/writes.ts";
 import type { Slice } from "../user/user.ts";
 
 export type LabelRow = Readonly<{
@@ -19,49 +20,48 @@ export type LabelRow = Readonly<{
   created_at: Date;
 }>;
 
-const labels = tableOf<LabelRow>({ name: "label", key: ["id"] });
-
-export const labelProjection = defineRowProjection({
+const labels = defineTable<LabelRow>({
   name: "label",
-  version: 1,
-  tables: ["label"],
-  async create(tx) {
-    await tx.schema.createTable("label", (table) => {
-      table.uuid("id").primary();
-      table.uuid("project_id").notNullable();
-      table.text("title").notNullable();
-      table.specificType("title_normalised", 'text collate "C"').notNullable();
-      table.text("description");
-      table.text("hex_color").notNullable();
-      table.timestamp("created_at").notNullable();
-      table.index(["project_id", "title_normalised", "id"]);
-    });
+  columns: {
+    id: "uuid",
+    project_id: "uuid",
+    title: "text",
+    title_normalised: 'text collate "C"',
+    description: "text null",
+    hex_color: "text",
+    created_at: "timestamptz",
   },
+  key: ["id"],
+  indexes: ["(project_id, title_normalised, id)"],
+});
+
+export const labelProjection = defineReadModel({
+  name: "label",
+  version: 2,
+  tables: [labels],
   events: { ...labelEvents, ...purgeEvents },
-  handlers: {
-    ProjectPurged: async (rows, { data }) =>
-      dropRows(await rows.written(), data.projectId, { label: "project_id" }),
-    LabelCreated: (rows, { data }) => {
-      const row: LabelRow = {
+  effects: {
+    ProjectPurged: purgedFrom(labels),
+    LabelCreated: ({ data }) =>
+      put(labels, {
         id: data.labelId,
         project_id: data.projectId,
-        title: data.title,
-        title_normalised: normaliseTitle(data.title),
-        description: data.description,
-        hex_color: data.hexColor,
+        ...columnsOf(data),
         created_at: new Date(data.createdAt),
-      };
-      rows.put(labels, row);
-    },
-    LabelEdited: (rows, { stream, data: { details } }) =>
-      rows.change(labels, idOf(stream), {
-        title: details.title,
-        title_normalised: normaliseTitle(details.title),
-        description: details.description,
-        hex_color: details.hexColor,
       }),
-    LabelDeleted: (rows, { stream }) => rows.remove(labels, idOf(stream)),
+    LabelEdited: ({ stream, data: { details } }) =>
+      change(labels, idOf(stream), columnsOf(details)),
+    LabelDeleted: ({ stream }) => remove(labels, idOf(stream)),
   },
+});
+
+type Details = Readonly<{ title: string; description: string | null; hexColor: string }>;
+
+const columnsOf = ({ title, description, hexColor: hex_color }: Details) => ({
+  title,
+  title_normalised: normaliseTitle(title),
+  description,
+  hex_color,
 });
 
 const idOf = (stream: string) => ({ id: idInStream(stream) as LabelId });
