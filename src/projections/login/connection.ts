@@ -5,7 +5,9 @@ import {
   type ConnectionKind,
   loginConnectionEvents,
 } from "../../events/login/connection.ts";
-import { defineProjection } from "../core/projection.ts";
+import { change, put } from "../core/change.ts";
+import { defineReadModel } from "../core/read-model.ts";
+import { defineTable } from "../core/table.ts";
 import type { Slice } from "../user/user.ts";
 
 /** Secrets in `details` stay sealed: they are decrypted at a login. */
@@ -30,48 +32,42 @@ export type ConnectionOf<Kind extends ConnectionKind> = LoginConnection<
 
 const table = "login_connection";
 
-export const loginConnectionProjection = defineProjection({
-  name: "login_connection",
-  version: 1,
-  tables: [table],
-  async create(tx) {
-    await tx.schema.createTable(table, (columns) => {
-      columns.uuid("id").primary();
-      columns.text("kind").notNullable();
-      columns.jsonb("details").notNullable();
-      columns.boolean("is_enabled").notNullable();
-      columns.timestamp("created_at").notNullable();
-      columns.index(["kind", "created_at", "id"]);
-    });
+const connections = defineTable<LoginConnectionRow>({
+  name: table,
+  columns: {
+    id: "uuid",
+    kind: "text",
+    details: "jsonb",
+    is_enabled: "boolean",
+    created_at: "timestamptz",
   },
+  key: ["id"],
+  lateIndexes: ["(kind, created_at, id)"],
+});
+
+export const loginConnectionProjection = defineReadModel({
+  name: "login_connection",
+  version: 2,
+  tables: [connections],
   events: loginConnectionEvents,
-  handlers: {
-    LoginConnectionCreated: async (tx, { data }) => {
-      const row = {
-        id: data.connectionId,
-        kind: data.details.kind,
-        details: data.details,
+  effects: {
+    LoginConnectionCreated: ({ data: { connectionId: id, details, createdAt } }) =>
+      put(connections, {
+        id,
+        kind: details.kind,
+        details,
         is_enabled: false,
-        created_at: new Date(data.createdAt),
-      };
-      await tx<LoginConnectionRow>(table).insert(row).onConflict("id").merge();
-    },
-    LoginConnectionChanged: async (tx, { stream, data }) => {
-      const { details } = data;
-      await tx<LoginConnectionRow>(table).where("id", idInStream(stream)).update({ details });
-    },
-    LoginConnectionEnabled: async (tx, { stream }) => {
-      await tx<LoginConnectionRow>(table)
-        .where("id", idInStream(stream))
-        .update({ is_enabled: true });
-    },
-    LoginConnectionDisabled: async (tx, { stream }) => {
-      await tx<LoginConnectionRow>(table)
-        .where("id", idInStream(stream))
-        .update({ is_enabled: false });
-    },
+        created_at: new Date(createdAt),
+      }),
+    LoginConnectionChanged: ({ stream, data: { details } }) =>
+      change(connections, idOf(stream), { details }),
+    LoginConnectionEnabled: ({ stream }) => change(connections, idOf(stream), { is_enabled: true }),
+    LoginConnectionDisabled: ({ stream }) =>
+      change(connections, idOf(stream), { is_enabled: false }),
   },
 });
+
+const idOf = (stream: string) => ({ id: idInStream(stream) });
 
 /** A connection of this kind; one of another is as good as none. */
 export async function findLoginConnection<Kind extends ConnectionKind>(

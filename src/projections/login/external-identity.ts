@@ -3,7 +3,9 @@ import type { Sealed } from "../../events/core/sealed.ts";
 import { idInStream } from "../../events/core/stream.ts";
 import { externalIdentityEvents } from "../../events/login/external-identity.ts";
 import { userEvents } from "../../events/user/user.ts";
-import { defineProjection } from "../core/projection.ts";
+import { put, remove } from "../core/change.ts";
+import { defineReadModel } from "../core/read-model.ts";
+import { defineTable } from "../core/table.ts";
 
 const { UserForgotten } = userEvents;
 
@@ -17,38 +19,34 @@ export type ExternalIdentityRow = Readonly<{
 
 const table = "external_identity";
 
-export const externalIdentityProjection = defineProjection({
-  name: "external_identity",
-  version: 1,
-  tables: [table],
-  async create(tx) {
-    await tx.schema.createTable(table, (columns) => {
-      columns.uuid("connection_id").notNullable();
-      columns.text("subject_digest").notNullable();
-      columns.text("subject").notNullable();
-      columns.uuid("user_id").notNullable().index();
-      columns.timestamp("linked_at").notNullable();
-      columns.primary(["connection_id", "subject_digest"]);
-    });
+const identities = defineTable<ExternalIdentityRow>({
+  name: table,
+  columns: {
+    connection_id: "uuid",
+    subject_digest: "text",
+    subject: "text",
+    user_id: "uuid",
+    linked_at: "timestamptz",
   },
+  key: ["connection_id", "subject_digest"],
+  indexes: ["(user_id)"],
+});
+
+export const externalIdentityProjection = defineReadModel({
+  name: "external_identity",
+  version: 2,
+  tables: [identities],
   events: { ...externalIdentityEvents, UserForgotten },
-  handlers: {
-    ExternalIdentityLinked: async (tx, { data }) => {
-      const row = {
+  effects: {
+    ExternalIdentityLinked: ({ data }) =>
+      put(identities, {
         connection_id: data.connectionId,
         subject_digest: data.subjectDigest,
         subject: data.subject,
         user_id: data.userId,
         linked_at: new Date(data.linkedAt),
-      };
-      await tx<ExternalIdentityRow>(table)
-        .insert(row)
-        .onConflict(["connection_id", "subject_digest"])
-        .merge();
-    },
-    UserForgotten: async (tx, { stream }) => {
-      await tx<ExternalIdentityRow>(table).where("user_id", idInStream(stream)).delete();
-    },
+      }),
+    UserForgotten: ({ stream }) => remove(identities, { user_id: idInStream(stream) }),
   },
 });
 
