@@ -2,8 +2,10 @@ import type { Knex } from "knex";
 import type { Sealed } from "../../events/core/sealed.ts";
 import { idInStream } from "../../events/core/stream.ts";
 import { oauthApplicationEvents } from "../../events/oauth/application.ts";
+import { change, put, remove, statement } from "../core/change.ts";
 import { oldestFirst, type Part } from "../core/list-rows.ts";
-import { defineProjection } from "../core/projection.ts";
+import { defineReadModel } from "../core/read-model.ts";
+import { defineTable } from "../core/table.ts";
 import type { Slice } from "../user/user.ts";
 
 export type OAuthApplicationRow = Readonly<{
@@ -23,30 +25,35 @@ export type OAuthApplicationRow = Readonly<{
   callback_changed_at: Date | null;
 }>;
 
-export const oauthApplicationProjection = defineProjection({
+const applications = defineTable<OAuthApplicationRow>({
   name: "oauth_application",
-  version: 2,
-  tables: ["oauth_application"],
-  async create(tx) {
-    await tx.schema.createTable("oauth_application", (table) => {
-      table.uuid("id").primary();
-      table.uuid("owner_id").notNullable();
-      for (const column of ["name", "description", "homepage_url", "callback_url"]) {
-        table.text(column).notNullable();
-      }
-      table.boolean("is_standalone").notNullable();
-      table.boolean("is_registered").notNullable();
-      table.text("client_id").notNullable().unique();
-      table.text("client_secret").notNullable();
-      table.timestamp("created_at").notNullable();
-      table.timestamp("callback_changed_at");
-      table.index(["owner_id", "created_at", "id"]);
-    });
+  columns: {
+    id: "uuid",
+    owner_id: "uuid",
+    name: "text",
+    description: "text",
+    homepage_url: "text",
+    callback_url: "text",
+    is_standalone: "boolean",
+    is_registered: "boolean",
+    client_id: "text",
+    client_secret: "text",
+    created_at: "timestamptz",
+    callback_changed_at: "timestamptz null",
   },
+  key: ["id"],
+  unique: ["(client_id)"],
+  lateIndexes: ["(owner_id, created_at, id)"],
+});
+
+export const oauthApplicationProjection = defineReadModel({
+  name: "oauth_application",
+  version: 3,
+  tables: [applications],
   events: oauthApplicationEvents,
-  handlers: {
-    OAuthApplicationCreated: async (tx, { data }) => {
-      const row = {
+  effects: {
+    OAuthApplicationCreated: ({ data }) =>
+      put(applications, {
         id: data.applicationId,
         owner_id: data.ownerId,
         ...columnsOf(data.details),
@@ -55,29 +62,22 @@ export const oauthApplicationProjection = defineProjection({
         client_secret: data.clientSecret,
         created_at: new Date(data.createdAt),
         callback_changed_at: null,
-      };
-      await tx<OAuthApplicationRow>("oauth_application").insert(row).onConflict("id").merge();
-    },
-    OAuthApplicationChanged: async (tx, { stream, data }) => {
-      const id = idInStream(stream);
-      await tx<OAuthApplicationRow>("oauth_application")
-        .where({ id })
-        .whereNot({ callback_url: data.details.authCallbackUrl })
-        .update({ callback_changed_at: new Date(data.changedAt) });
-      await tx<OAuthApplicationRow>("oauth_application")
-        .where({ id })
-        .update(columnsOf(data.details));
-    },
-    OAuthApplicationRegistered: async (tx, { stream }) => {
-      await tx<OAuthApplicationRow>("oauth_application")
-        .where("id", idInStream(stream))
-        .update({ is_registered: true });
-    },
-    OAuthApplicationDeleted: async (tx, { stream }) => {
-      await tx<OAuthApplicationRow>("oauth_application").where("id", idInStream(stream)).delete();
-    },
+      }),
+    OAuthApplicationChanged: ({ stream, data: { details, changedAt } }) => [
+      statement(moveCallback, [new Date(changedAt), idInStream(stream), details.authCallbackUrl]),
+      change(applications, idOf(stream), columnsOf(details)),
+    ],
+    OAuthApplicationRegistered: ({ stream }) =>
+      change(applications, idOf(stream), { is_registered: true }),
+    OAuthApplicationDeleted: ({ stream }) => remove(applications, idOf(stream)),
   },
 });
+
+/** Notes when the address of an application becomes another one. */
+const moveCallback = `
+  update oauth_application set callback_changed_at = ? where id = ? and callback_url <> ?`;
+
+const idOf = (stream: string) => ({ id: idInStream(stream) });
 
 type Details = Readonly<{
   name: string;

@@ -1,12 +1,18 @@
 import type { Knex } from "knex";
+import type { Recorded } from "../../events/core/event.ts";
 import type { OAuthApplicationId, OAuthAuthorizationId, UserId } from "../../events/core/ids.ts";
 import { idInStream } from "../../events/core/stream.ts";
 import { oauthApplicationEvents } from "../../events/oauth/application.ts";
-import { oauthAuthorizationEvents } from "../../events/oauth/authorization.ts";
+import {
+  type OAuthAuthorizationEvent,
+  oauthAuthorizationEvents,
+} from "../../events/oauth/authorization.ts";
 import type { Scope } from "../../events/token/access-token.ts";
 import { userEvents } from "../../events/user/user.ts";
-import { announceChange } from "../core/announce.ts";
-import { defineProjection, type Tx } from "../core/projection.ts";
+import { announcedAs, channel } from "../core/announce.ts";
+import { announce, type Change, change, put, remove, statement } from "../core/change.ts";
+import { defineReadModel } from "../core/read-model.ts";
+import { defineTable } from "../core/table.ts";
 import type { Slice } from "../user/user.ts";
 
 export type OAuthAuthorizationRow = Readonly<{
@@ -31,35 +37,42 @@ type RefreshTokenRow = Readonly<{ hash: string; authorization_id: string }>;
 const { OAuthApplicationDeleted } = oauthApplicationEvents;
 const { UserForgotten } = userEvents;
 
-/** Authorizations that were not revoked; what they open depends on user, application and time. */
-export const oauthAuthorizationProjection = defineProjection({
+const authorizations = defineTable<OAuthAuthorizationRow>({
   name: "oauth_authorization",
-  version: 1,
-  tables: ["oauth_authorization", "oauth_refresh_token"],
-  async create(tx) {
-    await tx.schema.createTable("oauth_authorization", (table) => {
-      table.uuid("id").primary();
-      table.uuid("user_id").notNullable();
-      table.uuid("application_id").notNullable().index();
-      table.specificType("scopes", "text[]").notNullable();
-      table.text("code_hash").notNullable().unique();
-      table.text("redirect_uri");
-      table.text("code_challenge");
-      table.timestamp("approved_at").notNullable();
-      table.text("access_hash").unique();
-      table.specificType("access_scopes", "text[]");
-      table.timestamp("access_expires_at");
-      table.index(["user_id", "application_id"]);
-    });
-    await tx.schema.createTable("oauth_refresh_token", (table) => {
-      table.text("hash").primary();
-      table.uuid("authorization_id").notNullable().index();
-    });
+  columns: {
+    id: "uuid",
+    user_id: "uuid",
+    application_id: "uuid",
+    scopes: "text[]",
+    code_hash: "text",
+    redirect_uri: "text null",
+    code_challenge: "text null",
+    approved_at: "timestamptz",
+    access_hash: "text null",
+    access_scopes: "text[] null",
+    access_expires_at: "timestamptz null",
   },
+  key: ["id"],
+  unique: ["(code_hash)", "(access_hash)"],
+  indexes: ["(application_id)", "(user_id, application_id)"],
+});
+
+const refreshTokens = defineTable<RefreshTokenRow>({
+  name: "oauth_refresh_token",
+  columns: { hash: "text", authorization_id: "uuid" },
+  key: ["hash"],
+  indexes: ["(authorization_id)"],
+});
+
+/** Authorizations that were not revoked; what they open depends on user, application and time. */
+export const oauthAuthorizationProjection = defineReadModel({
+  name: "oauth_authorization",
+  version: 2,
+  tables: [authorizations, refreshTokens],
   events: { ...oauthAuthorizationEvents, OAuthApplicationDeleted, UserForgotten },
-  handlers: {
-    OAuthAuthorizationApproved: async (tx, { data }) => {
-      const row = {
+  effects: {
+    OAuthAuthorizationApproved: ({ data }) =>
+      put(authorizations, {
         id: data.authorizationId,
         user_id: data.userId,
         application_id: data.applicationId,
@@ -71,59 +84,66 @@ export const oauthAuthorizationProjection = defineProjection({
         access_hash: null,
         access_scopes: null,
         access_expires_at: null,
-      };
-      await tx<OAuthAuthorizationRow>("oauth_authorization").insert(row).onConflict("id").merge();
+      }),
+    OAuthCodeRedeemed: given,
+    OAuthTokensRefreshed: given,
+    OAuthAuthorizationRevoked: ({ stream }) => [
+      announceUser(idOf(stream).id),
+      remove(authorizations, idOf(stream)),
+      remove(refreshTokens, { authorization_id: idOf(stream).id }),
+    ],
+    OAuthApplicationDeleted: ({ stream }) => {
+      const application_id = idInStream(stream) as OAuthApplicationId;
+      return [
+        removeRefreshTokens("application_id", application_id),
+        remove(authorizations, { application_id }),
+        announce(`application-${application_id}`),
+      ];
     },
-    OAuthCodeRedeemed: (tx, { stream, data }) => give(tx, idInStream(stream), data),
-    OAuthTokensRefreshed: (tx, { stream, data }) => give(tx, idInStream(stream), data),
-    OAuthAuthorizationRevoked: async (tx, { stream }) => {
-      for (const { user_id } of await drop(tx, { id: idInStream(stream) })) {
-        await announceChange(tx, `user-${user_id}`);
-      }
-    },
-    OAuthApplicationDeleted: async (tx, { stream }) => {
-      const applicationId = idInStream(stream);
-      await drop(tx, { application_id: applicationId });
-      await announceChange(tx, `application-${applicationId}`);
-    },
-    UserForgotten: async (tx, { stream }) => {
-      await drop(tx, { user_id: idInStream(stream) });
+    UserForgotten: ({ stream }) => {
+      const user_id = idInStream(stream) as UserId;
+      return [removeRefreshTokens("user_id", user_id), remove(authorizations, { user_id })];
     },
   },
 });
 
-type Given = Readonly<{
-  scopes: readonly Scope[];
-  accessHash: string;
-  accessExpiresAt: string;
-  refreshHash: string;
-}>;
+const idOf = (stream: string) => ({ id: idInStream(stream) as OAuthAuthorizationId });
 
-async function give(tx: Tx, id: string, given: Given): Promise<void> {
-  const rows = await tx("oauth_authorization")
-    .where({ id })
-    .update({
-      access_hash: given.accessHash,
-      access_scopes: given.scopes,
-      access_expires_at: new Date(given.accessExpiresAt),
-    })
-    .returning<Pick<OAuthAuthorizationRow, "user_id">[]>("user_id");
-  const row = { hash: given.refreshHash, authorization_id: id };
-  // Revoked by the deletion of its application: nothing is to be remembered of it.
-  if (rows.length === 0) return;
-  await tx<RefreshTokenRow>("oauth_refresh_token").insert(row).onConflict("hash").ignore();
-  for (const { user_id } of rows) await announceChange(tx, `user-${user_id}`);
+type Given = Recorded<
+  Extract<OAuthAuthorizationEvent, { type: "OAuthCodeRedeemed" | "OAuthTokensRefreshed" }>
+>;
+
+function given({ stream, data }: Given): readonly Change[] {
+  const { id } = idOf(stream);
+  const { accessHash: access_hash, scopes: access_scopes, accessExpiresAt } = data;
+  const access_expires_at = new Date(accessExpiresAt);
+  return [
+    change(authorizations, { id }, { access_hash, access_scopes, access_expires_at }),
+    statement(rememberRefreshToken, [data.refreshHash, id]),
+    announceUser(id),
+  ];
 }
 
-async function drop(tx: Tx, which: Partial<Readonly<Record<string, string>>>) {
-  const rows = await tx("oauth_authorization")
-    .where(which)
-    .delete()
-    .returning<Pick<OAuthAuthorizationRow, "id" | "user_id">[]>(["id", "user_id"]);
-  const ids = rows.map(({ id }) => id);
-  if (ids.length > 0) await tx("oauth_refresh_token").whereIn("authorization_id", ids).delete();
-  return rows;
-}
+/** Of an authorization that was revoked by the deletion of its application, nothing is to be remembered. */
+const rememberRefreshToken = `
+  insert into oauth_refresh_token (hash, authorization_id)
+  select ?, id from oauth_authorization where id = ? on conflict do nothing`;
+
+/** Announces the user of an authorization, whom its later events do not name. */
+const announceUser = (id: OAuthAuthorizationId): Change =>
+  statement("select pg_notify(?, ?::text || user_id) from oauth_authorization where id = ?", [
+    channel,
+    announcedAs("user-"),
+    id,
+  ]);
+
+/** Removes the refresh tokens of authorizations that are about to be removed. */
+const removeRefreshTokens = (column: "application_id" | "user_id", id: string): Change =>
+  statement(
+    `delete from oauth_refresh_token as token using oauth_authorization as stored
+     where token.authorization_id = stored.id and stored.${column} = ?`,
+    [id],
+  );
 
 type Found = Promise<OAuthAuthorizationRow | undefined>;
 
