@@ -1,9 +1,10 @@
 import type { Knex } from "knex";
 import { idInStream } from "../../events/core/stream.ts";
 import { accessTokenEvents, type Scope, type TokenKind } from "../../events/token/access-token.ts";
+import { announce, put, remove } from "../core/change.ts";
 import { oldestFirst, type Part } from "../core/list-rows.ts";
-import { defineRowProjection } from "../core/row-projection.ts";
-import { tableOf } from "../core/writes.ts";
+import { defineReadModel } from "../core/read-model.ts";
+import { defineTable } from "../core/table.ts";
 import type { Slice } from "../user/user.ts";
 
 export type AccessTokenRow = Readonly<{
@@ -18,30 +19,32 @@ export type AccessTokenRow = Readonly<{
   created_at: Date;
 }>;
 
-const tokens = tableOf<AccessTokenRow>({ name: "access_token", key: ["id"] });
+const tokens = defineTable<AccessTokenRow>({
+  name: "access_token",
+  columns: {
+    id: "uuid",
+    user_id: "uuid",
+    name: "text",
+    kind: "text",
+    scopes: "text[]",
+    token_hash: "text",
+    expires_at: "timestamptz null",
+    created_at: "timestamptz",
+  },
+  key: ["id"],
+  unique: ["(token_hash)"],
+  lateIndexes: ["(user_id, created_at, id)"],
+});
 
 /** Tokens that were not revoked; whether one still opens anything depends on its user and the day. */
-export const accessTokenProjection = defineRowProjection({
+export const accessTokenProjection = defineReadModel({
   name: "access_token",
-  version: 1,
-  tables: ["access_token"],
-  async create(tx) {
-    await tx.schema.createTable("access_token", (table) => {
-      table.uuid("id").primary();
-      table.uuid("user_id").notNullable();
-      table.text("name").notNullable();
-      table.text("kind").notNullable();
-      table.specificType("scopes", "text[]").notNullable();
-      table.text("token_hash").notNullable().unique();
-      table.timestamp("expires_at");
-      table.timestamp("created_at").notNullable();
-      table.index(["user_id", "created_at", "id"]);
-    });
-  },
+  version: 2,
+  tables: [tokens],
   events: accessTokenEvents,
-  handlers: {
-    AccessTokenCreated: (rows, { data }) => {
-      const row = {
+  effects: {
+    AccessTokenCreated: ({ data }) =>
+      put(tokens, {
         id: data.tokenId,
         user_id: data.userId,
         name: data.name,
@@ -50,13 +53,11 @@ export const accessTokenProjection = defineRowProjection({
         token_hash: data.tokenHash,
         expires_at: data.expiresAt === null ? null : new Date(data.expiresAt),
         created_at: new Date(data.createdAt),
-      };
-      rows.put(tokens, row);
-    },
-    AccessTokenRevoked: (rows, { stream, data }) => {
-      rows.remove(tokens, { id: data.tokenId });
-      rows.announce(`user-${idInStream(stream)}`);
-    },
+      }),
+    AccessTokenRevoked: ({ stream, data }) => [
+      remove(tokens, { id: data.tokenId }),
+      announce(`user-${idInStream(stream)}`),
+    ],
   },
 });
 
