@@ -4,12 +4,13 @@ import type { ProjectId, UserId } from "../../events/core/ids.ts";
 import { idInStream } from "../../events/core/stream.ts";
 import { type IssueId, issueEvents } from "../../events/issue/issue.ts";
 import { type IssueCommentId, issueCommentEvents } from "../../events/issue/issue-comment.ts";
+import { change, put, remove } from "../core/change.ts";
 import type { Part } from "../core/list-rows.ts";
-import { purgeEvents, purgeRows } from "../core/purge.ts";
-import { defineRowProjection } from "../core/row-projection.ts";
+import { purgedFrom, purgeEvents } from "../core/purge.ts";
+import { defineReadModel } from "../core/read-model.ts";
+import { defineTable } from "../core/table.ts";
 import { sharedLength } from "../core/text-share.ts";
 import { counted } from "../core/total.ts";
-import { tableOf } from "../core/writes.ts";
 import type { Slice } from "../user/user.ts";
 
 export type IssueCommentRow = Readonly<{
@@ -23,35 +24,30 @@ export type IssueCommentRow = Readonly<{
 
 const { IssueDeleted } = issueEvents;
 
-const comments = tableOf<IssueCommentRow>({ name: "issue_comment", key: ["id"] });
-
-export const issueCommentProjection = defineRowProjection({
+const comments = defineTable<IssueCommentRow>({
   name: "issue_comment",
-  version: 1,
-  tables: ["issue_comment"],
-  async create(tx) {
-    await tx.schema.createTable("issue_comment", (table) => {
-      table.uuid("id").primary();
-      table.uuid("issue_id").notNullable();
-      table.uuid("project_id").notNullable();
-      table.text("message").notNullable();
-      table.uuid("author_id").notNullable();
-      table.timestamp("created_at").notNullable();
-      table.index(["issue_id", "created_at", "id"]);
-      // Of a project that is purged.
-      table.index(["project_id"]);
-    });
+  columns: {
+    id: "uuid",
+    issue_id: "uuid",
+    project_id: "uuid",
+    message: "text",
+    author_id: "uuid",
+    created_at: "timestamptz",
   },
+  key: ["id"],
+  indexes: ["(issue_id, created_at, id)", "(project_id)"],
+});
+
+export const issueCommentProjection = defineReadModel({
+  name: "issue_comment",
+  version: 2,
+  tables: [comments],
   events: { ...issueCommentEvents, IssueDeleted, ...purgeEvents },
-  handlers: {
-    ProjectPurged: (rows, { data }) =>
-      purgeRows(rows, data.projectId, { issue_comment: "project_id" }),
-    IssueDeleted: (rows, { stream }) => {
-      const issue_id = idInStream(stream);
-      rows.run((db) => db("issue_comment").where({ issue_id }).delete());
-    },
-    IssueCommentCreated: (rows, { data }) =>
-      rows.put(comments, {
+  effects: {
+    ProjectPurged: purgedFrom(comments),
+    IssueDeleted: ({ stream }) => remove(comments, { issue_id: idInStream(stream) as IssueId }),
+    IssueCommentCreated: ({ data }) =>
+      put(comments, {
         id: data.issueCommentId,
         issue_id: data.issueId,
         project_id: data.projectId,
@@ -59,9 +55,9 @@ export const issueCommentProjection = defineRowProjection({
         author_id: data.createdById,
         created_at: new Date(data.createdAt),
       }),
-    IssueCommentEdited: (rows, { stream, data: { message } }) =>
-      rows.change(comments, { id: idOf(stream) }, { message }),
-    IssueCommentDeleted: (rows, { stream }) => rows.remove(comments, { id: idOf(stream) }),
+    IssueCommentEdited: ({ stream, data: { message } }) =>
+      change(comments, { id: idOf(stream) }, { message }),
+    IssueCommentDeleted: ({ stream }) => remove(comments, { id: idOf(stream) }),
   },
 });
 
