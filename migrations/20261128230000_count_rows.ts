@@ -3,7 +3,7 @@ import type { Knex } from "knex";
 /**
  * Keeps a table that says how many rows another one has, by some of its columns: by a trigger for each statement, so
  * that a list need not count its rows. Arguments: the table of totals, which lies in the schema of the rows; its key, as
- * a list of columns; and the condition for a row to count.
+ * a list of columns; the condition for a row to count; and what it counts for.
  */
 export async function up(db: Knex): Promise<void> {
   await db.raw(`
@@ -11,8 +11,8 @@ export async function up(db: Knex): Promise<void> {
     declare
       totals text := format('%I.%I', tg_table_schema, tg_argv[0]);
       columns text := tg_argv[1];
-      added text := format('select %s, 1 as by from new_rows where %s', columns, tg_argv[2]);
-      taken text := format('select %s, -1 as by from old_rows where %s', columns, tg_argv[2]);
+      added text := format('select %s, %s as by from new_rows where %s', columns, tg_argv[3], tg_argv[2]);
+      taken text := format('select %s, -%s as by from old_rows where %s', columns, tg_argv[3], tg_argv[2]);
       changed text := case tg_op
         when 'INSERT' then added when 'DELETE' then taken else added || ' union all ' || taken end;
     begin

@@ -11,6 +11,7 @@ export type Change =
   | Readonly<{ kind: "change"; table: AnyTable; where: Columns; columns: Columns }>
   | Readonly<{ kind: "remove"; table: AnyTable; where: Columns }>
   | Readonly<{ kind: "statement"; text: string; bindings: Bindings }>
+  | Readonly<{ kind: "look-up"; text: string; id: string; changeOf: (row: never) => Change }>
   | Readonly<{ kind: "derive"; text: string; id: string }>
   | Readonly<{ kind: "announce"; subject: Subject }>;
 
@@ -51,6 +52,18 @@ export const statement = (text: string, bindings: Bindings): Change => ({
   text,
   bindings,
 });
+
+/**
+ * A change of rows that another stored row decides by a function: all of a batch behind its other changes, but before
+ * what is derived.
+ *
+ * @param text takes an array of ids and gives rows with these; of an id without a row nothing follows
+ */
+export const lookUp = <Row extends Readonly<{ id: string }>>(
+  text: string,
+  id: string,
+  changeOf: (row: Row) => Change,
+): Change => ({ kind: "look-up", text, id, changeOf });
 
 /**
  * Rows that follow from others: once for a batch of events, behind all other changes of it.

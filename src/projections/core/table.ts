@@ -21,12 +21,14 @@ export type AnyTable = Readonly<{
   counts?: readonly Count[];
 }>;
 
-/** How many rows there are of each set of values in some columns; no row where there is none. */
+/** How many rows there are of each set of values in some columns, or the sum of a column; no row where that is zero. */
 export type Count = Readonly<{
   /** Its key is these columns, and its column `total` the number. */
   table: AnyTable;
   /** Condition in SQL for a row to count; every row counts without one. */
   where?: string;
+  /** The column whose values are summed. */
+  sum?: string;
 }>;
 
 export type Table<Row extends object> = AnyTable &
@@ -81,12 +83,12 @@ const firings = {
 } as const;
 
 async function createCount(tx: Knex, { name }: AnyTable, count: Count): Promise<void> {
-  const { table, where = "true" } = count;
+  const { table, where = "true", sum = "1" } = count;
   for (const [event, rows] of Object.entries(firings)) {
     await tx.raw(
       `create trigger ${table.name}_${event} after ${event} on ${name} referencing ${rows}
        for each statement
-       execute function public.count_rows('${table.name}', '${table.key.join(", ")}', '${where.replaceAll("'", "''")}')`,
+       execute function public.count_rows('${table.name}', '${table.key.join(", ")}', '${where.replaceAll("'", "''")}', '${sum}')`,
     );
   }
 }

@@ -19,9 +19,11 @@ type PendingRow = {
 export async function write(tx: Tx, changes: Iterable<Change>): Promise<void> {
   const pending = new Map<AnyTable, Map<string, PendingRow>>();
   const derived = new Map<string, Set<string>>();
+  const lookUps: LookUp[] = [];
   const announced = new Set<Subject>();
   for (const each of changes) {
     if (each.kind === "announce") announced.add(each.subject);
+    else if (each.kind === "look-up") lookUps.push(each);
     else if (each.kind === "derive") {
       derived.set(each.text, (derived.get(each.text) ?? new Set()).add(each.id));
     } else if (each.kind === "statement") {
@@ -39,8 +41,24 @@ export async function write(tx: Tx, changes: Iterable<Change>): Promise<void> {
     }
   }
   await writeAll(tx, pending);
+  if (lookUps.length > 0) await write(tx, await lookedUp(tx, lookUps));
   for (const [text, ids] of derived) await tx.raw(text, [[...ids]]);
   for (const subject of announced) await announceChange(tx, subject);
+}
+
+type LookUp = Extract<Change, Readonly<{ kind: "look-up" }>>;
+
+async function lookedUp(tx: Tx, all: readonly LookUp[]): Promise<readonly Change[]> {
+  const rows = new Map<string, ReadonlyMap<string, never>>();
+  for (const text of new Set(all.map((each) => each.text))) {
+    const ids = new Set(all.filter((each) => each.text === text).map(({ id }) => id));
+    const found = await tx.raw<{ rows: readonly { id: string }[] }>(text, [[...ids]]);
+    rows.set(text, new Map(found.rows.map((row) => [row.id, row as never])));
+  }
+  return all.flatMap(({ text, id, changeOf }) => {
+    const row = rows.get(text)?.get(id);
+    return row === undefined ? [] : [changeOf(row)];
+  });
 }
 
 type RowChange = Extract<Change, Readonly<{ table: AnyTable }>>;
