@@ -8,8 +8,10 @@ import {
   approvalEvents,
 } from "../../events/merge-request/approval-rule.ts";
 import { matchesTemplate } from "../../platform/name-template.ts";
-import { defineProjection, type Tx } from "../core/projection.ts";
-import { dropRows, purgeEvents } from "../core/purge.ts";
+import { change, put, remove, removeAll } from "../core/change.ts";
+import { purgeEvents } from "../core/purge.ts";
+import { defineReadModel } from "../core/read-model.ts";
+import { defineTable } from "../core/table.ts";
 import { type Below, handedDown } from "../instance/template-setting.ts";
 
 export type ApprovalRuleRow = Readonly<{
@@ -26,64 +28,56 @@ export type ApprovalRuleRow = Readonly<{
 
 type ConfigurationRow = Readonly<{ parent_id: string; configuration: ApprovalConfiguration }>;
 
-export const approvalProjection = defineProjection({
-  name: "approval",
-  version: 2,
-  tables: ["approval_rule", "approval_configuration"],
-  async create(tx: Tx) {
-    await tx.schema.createTable("approval_rule", (table) => {
-      table.uuid("id").primary();
-      table.uuid("parent_id").notNullable();
-      table.text("parent_type").notNullable();
-      table.text("name").notNullable();
-      table.text("target_branch").notNullable();
-      table.integer("minimal_approvals").notNullable();
-      table.specificType("approver_ids", "uuid[]").notNullable();
-      table.timestamp("created_at").notNullable();
-      table.index(["parent_id", "created_at", "id"]);
-    });
-    await tx.schema.createTable("approval_configuration", (table) => {
-      table.uuid("parent_id").primary();
-      table.jsonb("configuration").notNullable();
-    });
+const rules = defineTable<ApprovalRuleRow>({
+  name: "approval_rule",
+  columns: {
+    id: "uuid",
+    parent_id: "uuid",
+    parent_type: "text",
+    name: "text",
+    target_branch: "text",
+    minimal_approvals: "integer",
+    approver_ids: "uuid[]",
+    created_at: "timestamptz",
   },
+  key: ["id"],
+  indexes: ["(parent_id, created_at, id)"],
+});
+
+const configurations = defineTable<ConfigurationRow>({
+  name: "approval_configuration",
+  columns: { parent_id: "uuid", configuration: "jsonb" },
+  key: ["parent_id"],
+});
+
+export const approvalProjection = defineReadModel({
+  name: "approval",
+  version: 3,
+  tables: [rules, configurations],
   events: { ...approvalEvents, ...purgeEvents },
-  handlers: {
-    ProjectPurged: (tx, { data }) =>
-      dropRows(tx, data.projectId, {
-        approval_rule: "parent_id",
-        approval_configuration: "parent_id",
-      }),
-    ApprovalRuleCreated: async (tx, { data }) => {
-      const row = {
+  effects: {
+    ApprovalRuleCreated: ({ data }) =>
+      put(rules, {
         id: data.ruleId,
         parent_id: data.parentId,
         parent_type: data.parentType,
-        ...columns(data.rule),
+        ...columnsOf(data.rule),
         created_at: new Date(data.createdAt),
-      };
-      await tx<ApprovalRuleRow>("approval_rule").insert(row).onConflict("id").merge();
-    },
-    ApprovalRuleEdited: async (tx, { data: { ruleId, rule } }) => {
-      await tx<ApprovalRuleRow>("approval_rule").where("id", ruleId).update(columns(rule));
-    },
-    ApprovalRuleDeleted: async (tx, { data: { ruleId } }) => {
-      await tx<ApprovalRuleRow>("approval_rule").where("id", ruleId).delete();
-    },
-    ApprovalConfigurationChanged: async (tx, { data: { parentId, configuration } }) => {
-      await tx<ConfigurationRow>("approval_configuration")
-        .insert({ parent_id: parentId, configuration })
-        .onConflict("parent_id")
-        .merge();
-    },
+      }),
+    ApprovalRuleEdited: ({ data: { ruleId: id, rule } }) => change(rules, { id }, columnsOf(rule)),
+    ApprovalRuleDeleted: ({ data: { ruleId: id } }) => remove(rules, { id }),
+    ApprovalConfigurationChanged: ({ data: { parentId: parent_id, configuration } }) =>
+      put(configurations, { parent_id, configuration }),
+    ProjectPurged: ({ data: { projectId: parent_id } }) =>
+      removeAll([rules, configurations], { parent_id }),
   },
 });
 
-const columns = ({ name, targetBranch, minimalApprovals, allowedApproverIds }: ApprovalRule) => ({
+const columnsOf = ({ name, targetBranch, minimalApprovals, allowedApproverIds }: ApprovalRule) => ({
   name,
   target_branch: targetBranch,
   minimal_approvals: minimalApprovals,
-  approver_ids: [...allowedApproverIds],
+  approver_ids: allowedApproverIds,
 });
 
 /** Those that hold in a project, handed down ones among them; or a team's or company's own. */

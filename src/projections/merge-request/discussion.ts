@@ -3,11 +3,12 @@ import type { Knex } from "knex";
 import type { ObjectId, UserId } from "../../events/core/ids.ts";
 import { idInStream } from "../../events/core/stream.ts";
 import { discussionEvents } from "../../events/merge-request/discussion.ts";
-import { dropRows, purgeEvents } from "../core/purge.ts";
-import { defineRowProjection } from "../core/row-projection.ts";
+import { change, put, remove } from "../core/change.ts";
+import { purgedFrom, purgeEvents } from "../core/purge.ts";
+import { defineReadModel } from "../core/read-model.ts";
+import { defineTable } from "../core/table.ts";
 import { sharedLength } from "../core/text-share.ts";
 import { counted } from "../core/total.ts";
-import { tableOf } from "../core/writes.ts";
 
 export type DiscussionNoteRow = Readonly<{
   id: string;
@@ -31,45 +32,44 @@ export type DiscussionNoteRow = Readonly<{
   old_line: number | null;
 }>;
 
-const notes = tableOf<DiscussionNoteRow>({ name: "discussion_note", key: ["id"] });
-
-export const discussionProjection = defineRowProjection({
-  name: "discussion",
-  version: 1,
-  tables: ["discussion_note"],
-  async create(tx) {
-    await tx.schema.createTable("discussion_note", (table) => {
-      table.uuid("id").primary();
-      table.uuid("discussion_id").notNullable();
-      table.uuid("merge_request_id").notNullable();
-      table.uuid("project_id").notNullable().index();
-      table.text("message").notNullable();
-      table.uuid("author_id").notNullable();
-      table.timestamp("created_at").notNullable();
-      table.bigInteger("revision").notNullable();
-      table.boolean("resolved");
-      table.text("base_commit");
-      table.text("start_commit");
-      table.text("target_commit");
-      table.text("new_path");
-      table.text("old_path");
-      table.integer("new_line");
-      table.integer("old_line");
-      table.index(["discussion_id", "revision"]);
-    });
-    await tx.raw(
-      "create index discussion_root on discussion_note (merge_request_id, created_at, id) where id = discussion_id",
-    );
+const notes = defineTable<DiscussionNoteRow>({
+  name: "discussion_note",
+  columns: {
+    id: "uuid",
+    discussion_id: "uuid",
+    merge_request_id: "uuid",
+    project_id: "uuid",
+    message: "text",
+    author_id: "uuid",
+    created_at: "timestamptz",
+    revision: "bigint",
+    resolved: "boolean null",
+    base_commit: "text null",
+    start_commit: "text null",
+    target_commit: "text null",
+    new_path: "text null",
+    old_path: "text null",
+    new_line: "integer null",
+    old_line: "integer null",
   },
+  key: ["id"],
+  indexes: ["(project_id)"],
+  lateIndexes: [
+    "(discussion_id, revision)",
+    "(merge_request_id, created_at, id) where id = discussion_id",
+  ],
+});
+
+export const discussionProjection = defineReadModel({
+  name: "discussion",
+  version: 2,
+  tables: [notes],
   events: { ...discussionEvents, ...purgeEvents },
-  handlers: {
-    ProjectPurged: async (rows, { data }) =>
-      dropRows(await rows.written(), data.projectId, { discussion_note: "project_id" }),
-    DiscussionStarted: (rows, { revision, data }) => {
-      const { discussionId, commits, line } = data;
-      const row: DiscussionNoteRow = {
-        id: discussionId,
-        discussion_id: discussionId,
+  effects: {
+    DiscussionStarted: ({ revision, data }) =>
+      put(notes, {
+        id: data.discussionId,
+        discussion_id: data.discussionId,
         merge_request_id: data.mergeRequestId,
         project_id: data.projectId,
         message: data.message,
@@ -77,18 +77,16 @@ export const discussionProjection = defineRowProjection({
         created_at: new Date(data.startedAt),
         revision,
         resolved: false,
-        base_commit: commits.baseCommit,
-        start_commit: commits.startCommit,
-        target_commit: commits.targetCommit,
-        new_path: line?.newPath ?? null,
-        old_path: line?.oldPath ?? null,
-        new_line: line?.newLine ?? null,
-        old_line: line?.oldLine ?? null,
-      };
-      rows.put(notes, row);
-    },
-    DiscussionReplied: (rows, { stream, revision, data }) => {
-      const row = {
+        base_commit: data.commits.baseCommit,
+        start_commit: data.commits.startCommit,
+        target_commit: data.commits.targetCommit,
+        new_path: data.line?.newPath ?? null,
+        old_path: data.line?.oldPath ?? null,
+        new_line: data.line?.newLine ?? null,
+        old_line: data.line?.oldLine ?? null,
+      }),
+    DiscussionReplied: ({ stream, revision, data }) =>
+      put(notes, {
         id: data.noteId,
         discussion_id: idInStream(stream),
         merge_request_id: data.mergeRequestId,
@@ -97,20 +95,15 @@ export const discussionProjection = defineRowProjection({
         author_id: data.repliedById,
         created_at: new Date(data.repliedAt),
         revision,
-      };
-      rows.put(notes, row);
-    },
-    DiscussionNoteEdited: (rows, { data: { noteId, message } }) =>
-      rows.change(notes, { id: noteId }, { message }),
-    DiscussionNoteDeleted: async (rows, { data: { noteId } }) => {
-      const tx = await rows.written();
-      // Replies go with the first note, which has the id of the discussion.
-      await tx("discussion_note").where("id", noteId).orWhere("discussion_id", noteId).delete();
-    },
-    DiscussionResolved: (rows, { stream }) =>
-      rows.change(notes, { id: idInStream(stream) }, { resolved: true }),
-    DiscussionUnresolved: (rows, { stream }) =>
-      rows.change(notes, { id: idInStream(stream) }, { resolved: false }),
+      }),
+    DiscussionNoteEdited: ({ data: { noteId: id, message } }) => change(notes, { id }, { message }),
+    DiscussionNoteDeleted: ({ data: { noteId, replyIds } }) =>
+      [noteId, ...replyIds].map((id) => remove(notes, { id })),
+    DiscussionResolved: ({ stream }) =>
+      change(notes, { id: idInStream(stream) }, { resolved: true }),
+    DiscussionUnresolved: ({ stream }) =>
+      change(notes, { id: idInStream(stream) }, { resolved: false }),
+    ProjectPurged: purgedFrom(notes),
   },
 });
 

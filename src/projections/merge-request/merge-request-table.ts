@@ -1,62 +1,87 @@
-import type { Tx } from "../core/projection.ts";
+import { type Change, statement } from "../core/change.ts";
+import { defineTable } from "../core/table.ts";
+import type {
+  MergeRequestApprovalRow,
+  MergeRequestMergeRow,
+  StoredMergeRequest,
+} from "./merge-request-row.ts";
 
-export async function createMergeRequestTables(tx: Tx): Promise<void> {
-  await tx.schema.createTable("merge_request", (table) => {
-    table.uuid("id").primary();
-    table.uuid("project_id").notNullable();
-    table.integer("local_id");
-    table.bigInteger("created_position").notNullable();
-    table.uuid("source_project_id").notNullable();
-    table.text("source_branch").notNullable();
-    table.text("target_branch").notNullable();
-    table.text("source_commit").notNullable();
-    table.text("title").notNullable();
-    table.text("description").notNullable();
-    table.boolean("remove_source_branch").notNullable();
-    table.boolean("squash_commit").notNullable();
-    table.boolean("work_in_progress").notNullable();
-    table.boolean("is_draft").notNullable();
-    table.specificType("assigned_user_ids", "uuid[]").notNullable();
-    table.specificType("reviewer_ids", "uuid[]").notNullable();
-    table.specificType("label_ids", "uuid[]").notNullable();
-    table.text("status").notNullable();
-    table.uuid("author_id").notNullable();
-    table.timestamp("created_at").notNullable();
-    table.timestamp("updated_at").notNullable();
-    table.jsonb("approval_rules");
-    table.jsonb("auto_merge");
-    table.text("failure");
-    table.uuid("merge_id");
-    table.text("merge_commit");
-    table.uuid("merged_by_id");
-    table.timestamp("merged_at");
-    table.unique(["project_id", "local_id"]);
-    table.index(["project_id", "status", "created_at", "id"]);
-    table.index(["project_id", "created_at", "id"]);
-    table.index(["project_id", "updated_at", "id"]);
-    table.index(["source_project_id", "source_branch", "status"]);
-  });
-  await tx.raw(
-    "create index merge_request_unnumbered on merge_request (created_at) where local_id is null",
+export const requests = defineTable<StoredMergeRequest>({
+  name: "merge_request",
+  columns: {
+    id: "uuid",
+    project_id: "uuid",
+    local_id: "integer null",
+    created_position: "bigint",
+    source_project_id: "uuid",
+    source_branch: "text",
+    target_branch: "text",
+    source_commit: "text",
+    title: "text",
+    description: "text",
+    remove_source_branch: "boolean",
+    squash_commit: "boolean",
+    work_in_progress: "boolean",
+    is_draft: "boolean",
+    assigned_user_ids: "uuid[]",
+    reviewer_ids: "uuid[]",
+    label_ids: "uuid[]",
+    status: "text",
+    author_id: "uuid",
+    created_at: "timestamptz",
+    updated_at: "timestamptz",
+    approval_rules: "jsonb null",
+    auto_merge: "jsonb null",
+    failure: "text null",
+    merge_id: "uuid null",
+    merge_commit: "text null",
+    merged_by_id: "uuid null",
+    merged_at: "timestamptz null",
+  },
+  key: ["id"],
+  unique: ["(project_id, local_id)"],
+  lateIndexes: [
+    "(project_id, status, created_at, id)",
+    "(project_id, created_at, id)",
+    "(project_id, updated_at, id)",
+    "(source_project_id, source_branch, status)",
+    "(created_at) where local_id is null",
+    "(updated_at) where auto_merge is not null",
+  ],
+});
+
+export const approvals = defineTable<MergeRequestApprovalRow>({
+  name: "merge_request_approval",
+  columns: {
+    merge_request_id: "uuid",
+    approver_id: "uuid",
+    source_commit: "text",
+    approved_at: "timestamptz",
+  },
+  key: ["merge_request_id", "approver_id"],
+});
+
+export const merges = defineTable<MergeRequestMergeRow>({
+  name: "merge_request_merge",
+  columns: {
+    id: "uuid",
+    merge_request_id: "uuid",
+    target_before: "text",
+    source_commit: "text",
+    merge_commit: "text",
+    remove_source_branch: "boolean",
+    begun_by_id: "uuid",
+    begun_at: "timestamptz",
+  },
+  key: ["id"],
+  indexes: ["(merge_request_id)"],
+});
+
+/** Removes what has no project id of its own with the requests of a project. */
+export const purgeRequests = (projectId: string): Change =>
+  statement(
+    `with gone as (delete from merge_request where project_id = ? returning id),
+       begun as (delete from merge_request_merge where merge_request_id in (select id from gone))
+     delete from merge_request_approval where merge_request_id in (select id from gone)`,
+    [projectId],
   );
-  await tx.raw(
-    "create index merge_request_awaiting on merge_request (updated_at) where auto_merge is not null",
-  );
-  await tx.schema.createTable("merge_request_approval", (table) => {
-    table.uuid("merge_request_id").notNullable();
-    table.uuid("approver_id").notNullable();
-    table.text("source_commit").notNullable();
-    table.timestamp("approved_at").notNullable();
-    table.primary(["merge_request_id", "approver_id"]);
-  });
-  await tx.schema.createTable("merge_request_merge", (table) => {
-    table.uuid("id").primary();
-    table.uuid("merge_request_id").notNullable().index();
-    table.text("target_before").notNullable();
-    table.text("source_commit").notNullable();
-    table.text("merge_commit").notNullable();
-    table.boolean("remove_source_branch").notNullable();
-    table.uuid("begun_by_id").notNullable();
-    table.timestamp("begun_at").notNullable();
-  });
-}

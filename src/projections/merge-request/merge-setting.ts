@@ -7,8 +7,10 @@ import {
   mergeSettingEvents,
   mergeSettingsDefault,
 } from "../../events/merge-request/merge-setting.ts";
-import { defineProjection } from "../core/projection.ts";
-import { dropRows, purgeEvents } from "../core/purge.ts";
+import { put } from "../core/change.ts";
+import { purgedFrom, purgeEvents } from "../core/purge.ts";
+import { defineReadModel } from "../core/read-model.ts";
+import { defineTable } from "../core/table.ts";
 
 type Row = Readonly<{
   project_id: string;
@@ -16,32 +18,23 @@ type Row = Readonly<{
   messages: MergeMessages | null;
 }>;
 
-export const mergeSettingProjection = defineProjection({
+const mergeSettings = defineTable<Row>({
   name: "merge_setting",
-  version: 1,
-  tables: ["merge_setting"],
-  async create(tx) {
-    await tx.schema.createTable("merge_setting", (table) => {
-      table.uuid("project_id").primary();
-      table.jsonb("settings");
-      table.jsonb("messages");
-    });
-  },
+  columns: { project_id: "uuid", settings: "jsonb null", messages: "jsonb null" },
+  key: ["project_id"],
+});
+
+export const mergeSettingProjection = defineReadModel({
+  name: "merge_setting",
+  version: 2,
+  tables: [mergeSettings],
   events: { ...mergeSettingEvents, ...purgeEvents },
-  handlers: {
-    ProjectPurged: (tx, { data }) => dropRows(tx, data.projectId, { merge_setting: "project_id" }),
-    MergeSettingsChanged: async (tx, { data: { projectId, settings } }) => {
-      await tx("merge_setting")
-        .insert({ project_id: projectId, settings: JSON.stringify(settings) })
-        .onConflict("project_id")
-        .merge();
-    },
-    MergeMessagesChanged: async (tx, { data: { projectId, messages } }) => {
-      await tx("merge_setting")
-        .insert({ project_id: projectId, messages: JSON.stringify(messages) })
-        .onConflict("project_id")
-        .merge();
-    },
+  effects: {
+    MergeSettingsChanged: ({ data: { projectId: project_id, settings } }) =>
+      put(mergeSettings, { project_id, settings }),
+    MergeMessagesChanged: ({ data: { projectId: project_id, messages } }) =>
+      put(mergeSettings, { project_id, messages }),
+    ProjectPurged: purgedFrom(mergeSettings),
   },
 });
 
