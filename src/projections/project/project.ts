@@ -2,14 +2,13 @@ import type { Knex } from "knex";
 
 import { normaliseAlias, type ProjectId } from "../../events/core/ids.ts";
 import { idInStream } from "../../events/core/stream.ts";
-import { type MirrorTarget, type MirrorType, mirrorEvents } from "../../events/project/mirror.ts";
+import { type MirrorType, mirrorEvents } from "../../events/project/mirror.ts";
 import { type OwnerType, projectEvents } from "../../events/project/project.ts";
+import { announce, type Change, change, put, remove, type Values } from "../core/change.ts";
 import { escapeLike } from "../core/like.ts";
-import { ignore } from "../core/projection.ts";
-import { createPublicIndex, publicTotalOf } from "../core/public-rows.ts";
-import { defineRowProjection } from "../core/row-projection.ts";
+import { defineReadModel, nothing } from "../core/read-model.ts";
+import { defineTable } from "../core/table.ts";
 import { counted, countedNear } from "../core/total.ts";
-import { type Changes, tableOf, type Writes } from "../core/writes.ts";
 import { owners } from "../team/owner.ts";
 
 type StoredProject = Readonly<{
@@ -47,56 +46,60 @@ export type ProjectRow = StoredProject &
     size_bytes: bigint;
   }>;
 
-const publicTotal = publicTotalOf("project");
-const stored = tableOf<StoredProject>({ name: "project", key: ["id"], total: publicTotal });
+type ProjectTotalRow = Readonly<{ is_private: boolean; total: bigint }>;
 
-export const projectProjection = defineRowProjection({
+/** Of those that were not deleted: counting what everybody may see would take longer the more there are. */
+const totals = defineTable<ProjectTotalRow>({
+  name: "project_total",
+  columns: { is_private: "boolean", total: "bigint" },
+  key: ["is_private"],
+});
+
+const stored = defineTable<StoredProject>({
+  name: "project",
+  columns: {
+    id: "uuid",
+    owner_id: "uuid",
+    owner_type: "text",
+    alias: "text",
+    alias_normalised: "text",
+    title: "text",
+    description: "text null",
+    language: "text null",
+    is_private: "boolean",
+    default_branch: "text",
+    topics: "text[]",
+    site_url: "text null",
+    forked_from_id: "uuid null",
+    allowed_bytes: "bigint null",
+    mirror_id: "uuid null",
+    mirror_type: "text null",
+    mirror_url: "text null",
+    created_at: "timestamptz",
+    deleted_at: "timestamptz null",
+  },
+  key: ["id"],
+  lateIndexes: [
+    "(alias_normalised, owner_id)",
+    "(owner_id, created_at, id)",
+    "(forked_from_id, created_at, id)",
+    "(deleted_at) where deleted_at is not null",
+    // Of the list that everybody sees.
+    "(created_at, id) where is_private = false and deleted_at is null",
+    "using gin (title gin_trgm_ops) with (fastupdate = off)",
+  ],
+  counts: [{ table: totals, where: "deleted_at is null" }],
+});
+
+export const projectProjection = defineReadModel({
   name: "project",
   announces: "access",
-  version: 5,
-  tables: ["project", publicTotal.table],
-  async create(tx) {
-    await tx.schema.createTable("project", (table) => {
-      table.uuid("id").primary();
-      table.uuid("owner_id").notNullable();
-      table.text("owner_type").notNullable();
-      table.text("alias").notNullable();
-      table.text("alias_normalised").notNullable();
-      table.text("title").notNullable();
-      table.text("description");
-      table.text("language");
-      table.boolean("is_private").notNullable();
-      table.text("default_branch").notNullable();
-      table.specificType("topics", "text[]").notNullable();
-      table.text("site_url");
-      table.uuid("forked_from_id");
-      table.bigInteger("allowed_bytes");
-      table.uuid("mirror_id");
-      table.text("mirror_type");
-      table.text("mirror_url");
-      table.timestamp("created_at").notNullable();
-      table.timestamp("deleted_at");
-    });
-    await publicTotal.create(tx);
-  },
-  async index(tx) {
-    await tx.schema.alterTable("project", (table) => {
-      table.index(["alias_normalised", "owner_id"]);
-      table.index(["owner_id", "created_at", "id"]);
-      table.index(["forked_from_id", "created_at", "id"]);
-    });
-    await tx.raw(
-      "create index project_deleted on project (deleted_at) where deleted_at is not null",
-    );
-    await createPublicIndex(tx, "project");
-    await tx.raw(
-      "create index project_title on project using gin (title gin_trgm_ops) with (fastupdate = off)",
-    );
-  },
+  version: 6,
+  tables: [stored, totals],
   events: { ...projectEvents, ...mirrorEvents },
-  handlers: {
-    ProjectCreated: (rows, { data }) => {
-      const row = {
+  effects: {
+    ProjectCreated: ({ data }) =>
+      put(stored, {
         id: data.projectId,
         owner_id: data.ownerId,
         owner_type: data.ownerType,
@@ -114,56 +117,47 @@ export const projectProjection = defineRowProjection({
         ...noMirror,
         created_at: new Date(data.createdAt),
         deleted_at: null,
-      };
-      rows.put(stored, row);
-    },
-    ProjectDefaultBranchChanged: (rows, { stream, data }) =>
-      change(rows, stream, { default_branch: data.branch }),
-    ProjectDetailsChanged: (rows, { stream, data: { details } }) => {
+      }),
+    ProjectDefaultBranchChanged: ({ stream, data }) =>
+      changed(stream, { default_branch: data.branch }),
+    ProjectDetailsChanged: ({ stream, data: { details } }) => {
       const { title, description, language, topics, siteUrl } = details;
-      return change(rows, stream, { title, description, language, topics, site_url: siteUrl });
+      return changed(stream, { title, description, language, topics, site_url: siteUrl });
     },
-    ProjectVisibilityChanged: (rows, { stream, data }) =>
-      change(rows, stream, { is_private: data.private }),
-    ProjectAliasChanged: (rows, { stream, data: { alias } }) =>
-      change(rows, stream, { alias, alias_normalised: normaliseAlias(alias) }),
-    ProjectTransferred: (rows, { stream, data }) => {
-      change(rows, stream, { owner_id: data.ownerId, owner_type: data.ownerType });
+    ProjectVisibilityChanged: ({ stream, data }) => changed(stream, { is_private: data.private }),
+    ProjectAliasChanged: ({ stream, data: { alias } }) =>
+      changed(stream, { alias, alias_normalised: normaliseAlias(alias) }),
+    ProjectTransferred: ({ stream, data }) => [
+      changed(stream, { owner_id: data.ownerId, owner_type: data.ownerType }),
       // Its jobs are for the agents of another owner.
-      rows.announce("jobs");
-    },
-    ProjectDeleted: (rows, { stream, data }) =>
-      change(rows, stream, { deleted_at: new Date(data.deletedAt) }),
-    ProjectRestored: (rows, { stream }) => {
-      change(rows, stream, { deleted_at: null });
-      rows.announce("jobs");
-    },
-    ProjectPurged: (rows, { stream }) => rows.remove(stored, { id: idOf(stream) }),
-    ProjectQuotaChanged: (rows, { stream, data: { allowedBytes } }) =>
-      change(rows, stream, { allowed_bytes: allowedBytes === null ? null : BigInt(allowedBytes) }),
-    MirrorConfigured: (rows, { data }) => {
-      rows.change(stored, { id: data.projectId }, mirrorColumns(data.mirrorId, data.target));
+      announce("jobs"),
+    ],
+    ProjectDeleted: ({ stream, data }) => changed(stream, { deleted_at: new Date(data.deletedAt) }),
+    ProjectRestored: ({ stream }) => [changed(stream, { deleted_at: null }), announce("jobs")],
+    ProjectPurged: ({ data }) => remove(stored, { id: data.projectId }),
+    ProjectQuotaChanged: ({ stream, data: { allowedBytes } }) =>
+      changed(stream, { allowed_bytes: allowedBytes === null ? null : BigInt(allowedBytes) }),
+    MirrorConfigured: ({ data: { projectId: id, mirrorId: mirror_id, target } }) => [
+      change(stored, { id }, { mirror_id, mirror_type: target.type, mirror_url: target.url }),
       // The refs of a mirror are protected: its jobs are for protected agents as well.
-      rows.announce("jobs");
-    },
-    MirrorRemoved: (rows, { data }) => rows.change(stored, { id: data.projectId }, noMirror),
-    MirrorSyncRequested: ignore,
-    MirrorFailed: ignore,
-    MirrorRecovered: ignore,
+      announce("jobs"),
+    ],
+    MirrorRemoved: ({ data: { projectId: id } }) => change(stored, { id }, noMirror),
+    MirrorSyncRequested: nothing,
+    MirrorFailed: nothing,
+    MirrorRecovered: nothing,
   },
 });
 
 const noMirror = { mirror_id: null, mirror_type: null, mirror_url: null } as const;
-const mirrorColumns = (mirror_id: string, { type, url }: MirrorTarget) => ({
-  mirror_id,
-  mirror_type: type,
-  mirror_url: url,
-});
 
-const idOf = (stream: string) => idInStream(stream) as ProjectId;
+const changed = (stream: string, columns: Values<StoredProject>): Change =>
+  change(stored, { id: idInStream(stream) as ProjectId }, columns);
 
-const change = (rows: Writes, stream: string, columns: Changes<StoredProject>): void =>
-  rows.change(stored, { id: idOf(stream) }, columns);
+async function publicProjects(db: Knex): Promise<number> {
+  const row = await db<ProjectTotalRow>("project_total").where({ is_private: false }).first();
+  return Number(row?.total ?? 0n);
+}
 
 const withOwner = (db: Knex) =>
   db<ProjectRow>("project")
@@ -272,7 +266,7 @@ export async function listProjects(
   const filters = Object.values(filter).filter((value) => value !== undefined);
   const everything = filter.publicOnly === true && filters.length === 1;
   const totalOf = (): Promise<number> => {
-    if (everything) return publicTotal.read(db);
+    if (everything) return publicProjects(db);
     return filter.title === undefined ? counted(matching()) : countedNear(db, matching(), slice);
   };
   const [rows, total] = await Promise.all([inOrder(projects(db).modify(narrow), slice), totalOf()]);

@@ -3,8 +3,10 @@ import type { Knex } from "knex";
 import type { ProjectId, UserId } from "../../events/core/ids.ts";
 import { idInStream } from "../../events/core/stream.ts";
 import { type UploadedFileId, uploadedFileEvents } from "../../events/project/uploaded-file.ts";
-import { defineProjection } from "../core/projection.ts";
-import { dropRows, purgeEvents } from "../core/purge.ts";
+import { put, remove } from "../core/change.ts";
+import { purgedFrom, purgeEvents } from "../core/purge.ts";
+import { defineReadModel } from "../core/read-model.ts";
+import { defineTable } from "../core/table.ts";
 import { countedNear } from "../core/total.ts";
 
 export type UploadedFileRow = Readonly<{
@@ -19,45 +21,43 @@ export type UploadedFileRow = Readonly<{
   is_by_outsider: boolean;
 }>;
 
-export const uploadedFileProjection = defineProjection({
+const uploadedFiles = defineTable<UploadedFileRow>({
   name: "uploaded_file",
-  version: 2,
-  tables: ["uploaded_file"],
-  async create(tx) {
-    await tx.schema.createTable("uploaded_file", (table) => {
-      table.uuid("id").primary();
-      table.uuid("project_id").notNullable();
-      table.text("name").notNullable();
-      table.bigInteger("bytes").notNullable();
-      table.text("sha256").notNullable().index();
-      table.uuid("uploaded_by_id").notNullable();
-      table.timestamp("created_at").notNullable();
-      table.boolean("is_by_outsider").notNullable();
-      table.index(["project_id", "created_at", "id"]);
-    });
-    await tx.raw(
-      "create index uploaded_file_outside on uploaded_file (uploaded_by_id) where is_by_outsider",
-    );
+  columns: {
+    id: "uuid",
+    project_id: "uuid",
+    name: "text",
+    bytes: "bigint",
+    sha256: "text",
+    uploaded_by_id: "uuid",
+    created_at: "timestamptz",
+    is_by_outsider: "boolean",
   },
+  key: ["id"],
+  indexes: ["(project_id, created_at, id)"],
+  lateIndexes: ["(sha256)", "(uploaded_by_id) where is_by_outsider"],
+});
+
+export const uploadedFileProjection = defineReadModel({
+  name: "uploaded_file",
+  version: 3,
+  tables: [uploadedFiles],
   events: { ...uploadedFileEvents, ...purgeEvents },
-  handlers: {
-    ProjectPurged: (tx, { data }) => dropRows(tx, data.projectId, { uploaded_file: "project_id" }),
-    FileUploaded: async (tx, { data }) => {
-      const row = {
+  effects: {
+    FileUploaded: ({ data }) =>
+      put(uploadedFiles, {
         id: data.uploadedFileId,
         project_id: data.projectId,
         name: data.name,
-        bytes: data.bytes,
+        bytes: BigInt(data.bytes),
         sha256: data.sha256,
         uploaded_by_id: data.uploadedById,
         created_at: new Date(data.uploadedAt),
         is_by_outsider: data.isByOutsider === true,
-      };
-      await tx("uploaded_file").insert(row).onConflict("id").merge();
-    },
-    UploadedFileDeleted: async (tx, { stream }) => {
-      await tx("uploaded_file").where("id", idInStream(stream)).delete();
-    },
+      }),
+    UploadedFileDeleted: ({ stream }) =>
+      remove(uploadedFiles, { id: idInStream(stream) as UploadedFileId }),
+    ProjectPurged: purgedFrom(uploadedFiles),
   },
 });
 
