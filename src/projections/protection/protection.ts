@@ -8,10 +8,10 @@ import {
   protectionEvents,
 } from "../../events/protection/protection.ts";
 import { teamEvents } from "../../events/team/team.ts";
-import { ignore } from "../core/projection.ts";
-import { dropRows, purgeEvents } from "../core/purge.ts";
-import { defineRowProjection } from "../core/row-projection.ts";
-import { tableOf, type Writes } from "../core/writes.ts";
+import { type Change, change, put, remove, statement } from "../core/change.ts";
+import { purgeEvents } from "../core/purge.ts";
+import { defineReadModel, nothing } from "../core/read-model.ts";
+import { defineTable } from "../core/table.ts";
 import { type Below, handedDown, type ImportSwitch } from "../instance/template-setting.ts";
 import { applyToProjects } from "./apply.ts";
 
@@ -46,58 +46,64 @@ const ownerEvents = {
   TeamTransferred: teamEvents.TeamTransferred,
 } as const;
 
-const owners = tableOf<ProtectionOwner>({ name: "protection_owner", key: ["id"] });
-const rules = tableOf<ProtectionRow>({ name: "protection_rule", key: ["id"] });
+const owners = defineTable<ProtectionOwner>({
+  name: "protection_owner",
+  columns: { id: "uuid", owner_id: "uuid", is_project: "boolean" },
+  key: ["id"],
+  indexes: ["(owner_id)"],
+});
 
-export const protectionProjection = defineRowProjection({
+const rules = defineTable<ProtectionRow>({
+  name: "protection_rule",
+  columns: {
+    id: "uuid",
+    parent_id: "uuid",
+    parent_type: "text",
+    kind: "text",
+    template: "text",
+    rule: "jsonb",
+    created_at: "timestamptz",
+    apply_id: "uuid null",
+  },
+  key: ["id"],
+  indexes: ["(parent_id, kind, created_at, id)"],
+});
+
+const applies = defineTable<ProtectionApplyRow>({
+  name: "protection_apply",
+  columns: {
+    id: "uuid",
+    parent_id: "uuid",
+    kind: "text",
+    projects: "integer",
+    applied_at: "timestamptz",
+  },
+  key: ["id"],
+  lateIndexes: ["(parent_id, kind, applied_at)"],
+});
+
+export const protectionProjection = defineReadModel({
   name: "protection",
-  version: 3,
+  version: 4,
   // Jobs are given these, and processes keep copies while they run.
   announces: "job-settings",
-  tables: ["protection_rule", "protection_apply", "protection_owner"],
-  async create(tx) {
-    await tx.schema.createTable("protection_rule", (table) => {
-      table.uuid("id").primary();
-      table.uuid("parent_id").notNullable();
-      table.text("parent_type").notNullable();
-      table.text("kind").notNullable();
-      table.text("template").notNullable();
-      table.jsonb("rule").notNullable();
-      table.timestamp("created_at").notNullable();
-      table.uuid("apply_id");
-      table.index(["parent_id", "kind", "created_at", "id"]);
-    });
-    await tx.schema.createTable("protection_apply", (table) => {
-      table.uuid("id").primary();
-      table.uuid("parent_id").notNullable();
-      table.text("kind").notNullable();
-      table.integer("projects").notNullable();
-      table.timestamp("applied_at").notNullable();
-      table.index(["parent_id", "kind", "applied_at"]);
-    });
-    await tx.schema.createTable("protection_owner", (table) => {
-      table.uuid("id").primary();
-      table.uuid("owner_id").notNullable();
-      table.boolean("is_project").notNullable();
-      table.index("owner_id");
-    });
-  },
+  tables: [rules, applies, owners],
   events: { ...protectionEvents, ...ownerEvents, ...purgeEvents },
-  handlers: {
-    ProjectCreated: (rows, { data: { projectId, ownerId } }) =>
-      own(rows, { id: projectId, owner_id: ownerId, is_project: true }),
-    ProjectTransferred: (rows, { stream, data: { ownerId } }) =>
-      own(rows, { id: idInStream(stream), owner_id: ownerId, is_project: true }),
-    TeamCreated: (rows, { data: { teamId, ownerId } }) =>
-      own(rows, { id: teamId, owner_id: ownerId, is_project: false }),
-    TeamTransferred: (rows, { stream, data: { ownerId } }) =>
-      own(rows, { id: idInStream(stream), owner_id: ownerId, is_project: false }),
-    ProjectPurged: async (rows, { data: { projectId } }) => {
-      await dropRows(await rows.written(), projectId, { protection_rule: "parent_id" });
-      rows.remove(owners, { id: projectId });
-    },
-    ProtectionRuleCreated: (rows, { data }) => {
-      const row = {
+  effects: {
+    ProjectCreated: ({ data: { projectId: id, ownerId: owner_id } }) =>
+      put(owners, { id, owner_id, is_project: true }),
+    ProjectTransferred: ({ stream, data: { ownerId: owner_id } }) =>
+      put(owners, { id: idInStream(stream), owner_id, is_project: true }),
+    TeamCreated: ({ data: { teamId: id, ownerId: owner_id } }) =>
+      put(owners, { id, owner_id, is_project: false }),
+    TeamTransferred: ({ stream, data: { ownerId: owner_id } }) =>
+      put(owners, { id: idInStream(stream), owner_id, is_project: false }),
+    ProjectPurged: ({ data: { projectId: id } }) => [
+      remove(rules, { parent_id: id }),
+      remove(owners, { id }),
+    ],
+    ProtectionRuleCreated: ({ data }) =>
+      put(rules, {
         id: data.ruleId,
         parent_id: data.parentId,
         parent_type: data.parentType,
@@ -106,24 +112,22 @@ export const protectionProjection = defineRowProjection({
         rule: data.rule,
         created_at: new Date(data.createdAt),
         apply_id: null,
-      };
-      rows.put(rules, row);
-    },
-    ProtectionRuleEdited: (rows, { data: { ruleId, rule } }) =>
-      rows.change(rules, { id: ruleId }, { rule, apply_id: null }),
-    ProtectionRuleDeleted: (rows, { data: { ruleId } }) => rows.remove(rules, { id: ruleId }),
-    ProtectionApplyRequested: async (rows, { data }) => applyToProjects(await rows.written(), data),
-    ProtectionApplied: async (rows, { stream, data: { applyId } }) => {
-      const tx = await rows.written();
-      await tx<ProtectionRow>("protection_rule")
-        .where({ parent_id: idInStream(stream), apply_id: applyId })
-        .update({ apply_id: null });
-    },
-    ProtectionApplyFinished: ignore,
+      }),
+    ProtectionRuleEdited: ({ data: { ruleId: id, rule } }) =>
+      change(rules, { id }, { rule, apply_id: null }),
+    ProtectionRuleDeleted: ({ data: { ruleId: id } }) => remove(rules, { id }),
+    ProtectionApplyRequested: ({ data }) => applyToProjects(data),
+    ProtectionApplied: ({ stream, data }) => recordApply(idInStream(stream), data.applyId),
+    ProtectionApplyFinished: nothing,
   },
 });
 
-const own = (rows: Writes, row: ProtectionOwner): void => rows.put(owners, row);
+/** The stream of a project has an event for what an apply gave it; what a later one gave it waits for its own. */
+const recordApply = (projectId: string, applyId: string): Change =>
+  statement("update protection_rule set apply_id = null where parent_id = ? and apply_id = ?", [
+    projectId,
+    applyId,
+  ]);
 
 /** Which switch hands rules of a kind down. */
 const switches: Readonly<Record<ProtectionKind, ImportSwitch>> = {
