@@ -7,10 +7,10 @@ import { mergeRequestEvents } from "../../events/merge-request/merge-request.ts"
 import { commitReferenceEvents } from "../../events/reference/commit-reference.ts";
 import { clipText } from "../../platform/storable-text.ts";
 import { referencesIn, type TextReference } from "../../platform/text-reference.ts";
-import { ignore } from "../core/projection.ts";
-import { purgeEvents, purgeRows } from "../core/purge.ts";
-import { defineRowProjection } from "../core/row-projection.ts";
-import { tableOf, type Writes } from "../core/writes.ts";
+import { type Change, put, remove } from "../core/change.ts";
+import { purgedFrom, purgeEvents } from "../core/purge.ts";
+import { defineReadModel, nothing } from "../core/read-model.ts";
+import { defineTable } from "../core/table.ts";
 
 export type ReferenceKind = "COMMIT" | "ISSUE" | "MERGE_REQUEST" | "NOTE";
 
@@ -44,13 +44,25 @@ export type ReferenceRow = Readonly<{
 /** Longest title of a commit that is kept. */
 const titleMax = 255;
 
-const key = ["source_id", "project_id", "source_part", "target"] as const;
-const texts = tableOf<ReferenceRow>({ name: "text_reference", key, kept: ["created_at"] });
-/** What a commit says never changes: only a row that is not there is written. */
-const commitTexts = tableOf<ReferenceRow>({
+const texts = defineTable<ReferenceRow>({
   name: "text_reference",
-  key,
-  kept: ["source_kind", "parent_kind", "parent_id", "title", "closes", "created_at"],
+  columns: {
+    source_kind: "text",
+    source_id: "text",
+    source_part: "text",
+    project_id: "uuid",
+    parent_kind: "text null",
+    parent_id: "text null",
+    title: "text null",
+    target: "text",
+    closes: "boolean",
+    created_at: "timestamptz",
+  },
+  // A commit may be in several projects, as a fork begins with those of its origin.
+  key: ["source_id", "project_id", "source_part", "target"],
+  kept: ["created_at"],
+  indexes: ["(project_id)", "(parent_id)"],
+  lateIndexes: ["(target, created_at, source_id)"],
 });
 
 /** Those that say a text. */
@@ -65,27 +77,10 @@ const noteTexts = {
   DiscussionNoteDeleted: discussionEvents.DiscussionNoteDeleted,
 } as const;
 
-export const referenceProjection = defineRowProjection({
+export const referenceProjection = defineReadModel({
   name: "reference",
-  version: 3,
-  tables: ["text_reference"],
-  async create(tx) {
-    await tx.schema.createTable("text_reference", (table) => {
-      table.text("source_kind").notNullable();
-      table.text("source_id").notNullable();
-      table.text("source_part").notNullable();
-      table.uuid("project_id").notNullable().index();
-      table.text("parent_kind");
-      table.text("parent_id").index();
-      table.text("title");
-      table.text("target").notNullable();
-      table.boolean("closes").notNullable();
-      table.timestamp("created_at").notNullable();
-      // A commit may be in several projects, as a fork begins with those of its origin.
-      table.primary(["source_id", "project_id", "source_part", "target"]);
-      table.index(["target", "created_at", "source_id"]);
-    });
-  },
+  version: 4,
+  tables: [texts],
   events: {
     ...issueEvents,
     ...issueCommentEvents,
@@ -94,51 +89,44 @@ export const referenceProjection = defineRowProjection({
     ...noteTexts,
     ...purgeEvents,
   },
-  handlers: {
-    ProjectPurged: (rows, { data }) =>
-      purgeRows(rows, data.projectId, { text_reference: "project_id" }),
-    IssueCreated: (rows, { data }) => {
-      const source = { kind: "ISSUE", id: data.issueId, projectId: data.projectId } as const;
-      readText(rows, { ...source, part: "title" }, data.title, data.createdAt);
-      readText(rows, { ...source, part: "description" }, data.description, data.createdAt);
-    },
-    IssueEdited: (rows, { stream, data: { projectId, details, editedAt } }) => {
+  effects: {
+    IssueCreated: ({ data }) =>
+      textsOf({ kind: "ISSUE", id: data.issueId, projectId: data.projectId }, data, data.createdAt),
+    IssueEdited: ({ stream, data: { projectId, details, previousDetails, editedAt } }) => {
       const source = { kind: "ISSUE", id: idInStream(stream), projectId } as const;
-      for (const part of ["title", "description"] as const) {
-        const text = details[part];
-        if (text !== undefined) readText(rows, { ...source, part }, text, editedAt);
-      }
+      return textsOf(source, details, editedAt, previousDetails);
     },
-    IssueClosedByCommit: ignore,
-    IssueClosingCommitFound: ignore,
-    IssueDeleted: (rows, { stream }) => dropSource(rows, idInStream(stream)),
-    IssueCommentCreated: (rows, { data }) =>
-      readText(rows, noteOn(data.issueCommentId, data), data.message, data.createdAt),
-    IssueCommentEdited: (rows, { stream, data }) =>
-      readText(rows, noteOn(idInStream(stream), data), data.message, data.editedAt),
-    IssueCommentDeleted: (rows, { stream }) => dropSource(rows, idInStream(stream)),
-    MergeRequestOpened: (rows, { data }) => {
-      const { mergeRequestId: id, projectId, details, openedAt } = data;
-      readRequest(rows, { id, projectId }, details, openedAt);
+    IssueClosedByCommit: nothing,
+    IssueClosingCommitFound: nothing,
+    IssueDeleted: ({ stream }) => [
+      dropped(idInStream(stream)),
+      // With the notes on it.
+      remove(texts, { parent_id: idInStream(stream) }),
+    ],
+    IssueCommentCreated: ({ data }) =>
+      textOf(noteOn(data.issueCommentId, data), data.message, data.createdAt),
+    IssueCommentEdited: ({ stream, data: { message, previousMessage, editedAt, ...on } }) =>
+      textOf(noteOn(idInStream(stream), on), message, editedAt, previousMessage),
+    IssueCommentDeleted: ({ stream }) => dropped(idInStream(stream)),
+    MergeRequestOpened: ({ data: { mergeRequestId: id, projectId, details, openedAt } }) =>
+      textsOf({ kind: "MERGE_REQUEST", id, projectId }, details, openedAt),
+    MergeRequestEdited: ({ stream, data: { projectId, details, previousDetails, editedAt } }) => {
+      const source = { kind: "MERGE_REQUEST", id: idInStream(stream), projectId } as const;
+      return textsOf(source, details, editedAt, previousDetails);
     },
-    MergeRequestEdited: (rows, { stream, data: { projectId, details, editedAt } }) =>
-      readRequest(rows, { id: idInStream(stream), projectId }, details, editedAt),
-    DiscussionStarted: (rows, { data }) =>
-      readText(rows, noteOnRequest(data.discussionId, data), data.message, data.startedAt),
-    DiscussionReplied: (rows, { data }) =>
-      readText(rows, noteOnRequest(data.noteId, data), data.message, data.repliedAt),
-    DiscussionNoteEdited: (rows, { data }) =>
-      readText(rows, noteOnRequest(data.noteId, data), data.message, data.editedAt),
-    DiscussionNoteDeleted: (rows, { data: { noteId, replyIds } }) => {
-      for (const id of [noteId, ...replyIds]) dropSource(rows, id);
-    },
-    CommitReferencesFound: (rows, { data: { projectId, commits, foundAt } }) => {
-      for (const { commitId: id, title, references } of commits) {
+    DiscussionStarted: ({ data }) =>
+      textOf(noteOnRequest(data.discussionId, data), data.message, data.startedAt),
+    DiscussionReplied: ({ data }) =>
+      textOf(noteOnRequest(data.noteId, data), data.message, data.repliedAt),
+    DiscussionNoteEdited: ({ data: { message, previousMessage, editedAt, ...on } }) =>
+      textOf(noteOnRequest(on.noteId, on), message, editedAt, previousMessage),
+    DiscussionNoteDeleted: ({ data: { noteId, replyIds } }) => [noteId, ...replyIds].map(dropped),
+    CommitReferencesFound: ({ data: { projectId, commits, foundAt } }) =>
+      commits.flatMap(({ commitId: id, title, references }) => {
         const source = { kind: "COMMIT", id, projectId, part: "message", title } as const;
-        // The same commit may come again with another branch: when it was first named stays.
-        for (const row of rowsOf(source, references, foundAt)) rows.put(commitTexts, row);
-      }
-    },
+        return rowsOf(source, references, foundAt).map((row) => put(texts, row));
+      }),
+    ProjectPurged: purgedFrom(texts),
   },
 });
 
@@ -162,42 +150,44 @@ const noteOnRequest = (id: string, { mergeRequestId, projectId }: OnRequest): Re
   parent: { kind: "MERGE_REQUEST", id: mergeRequestId },
 });
 
-function readRequest(
-  rows: Writes,
-  of: Pick<ReferenceSource, "id" | "projectId">,
-  texts: Readonly<{ title: string; description?: string | undefined }>,
+/** Of those of the two texts that an event has. */
+const textsOf = (
+  source: Omit<ReferenceSource, "part">,
+  now: Texts,
   at: string,
-): void {
-  const source = { kind: "MERGE_REQUEST", ...of } as const;
-  readText(rows, { ...source, part: "title" }, texts.title, at);
-  const { description } = texts;
-  if (description !== undefined)
-    readText(rows, { ...source, part: "description" }, description, at);
-}
+  previous: Texts = {},
+): readonly Change[] =>
+  (["title", "description"] as const).flatMap((part) => {
+    const text = now[part];
+    return text === undefined ? [] : textOf({ ...source, part }, text, at, previous[part]);
+  });
+
+type Texts = Readonly<{ title?: string | undefined; description?: string | undefined }>;
 
 /**
- * Replaces what one text of a thing was known to name by what it names now. What it goes on naming keeps the time
- * at which it first did.
+ * What a text of a thing named before and does not name any more is removed. What it goes on naming keeps the time at
+ * which it first did.
  */
-function readText(rows: Writes, source: ReferenceSource, text: string, at: string): void {
-  const { id, part, projectId } = source;
-  const named = rowsOf(source, referencesIn(text), at);
-  const targets = named.map(({ target }) => target);
-  rows.run((db) =>
-    db.raw(
-      `delete from text_reference where source_id = ? and source_part = ?
-         and not (project_id = ? and target = any(?))`,
-      [id, part, projectId, targets],
-    ),
+function textOf(
+  source: ReferenceSource,
+  text: string,
+  at: string,
+  previous = "",
+): readonly Change[] {
+  const rows = rowsOf(source, referencesIn(text), at);
+  const named = new Set(rows.map(({ target }) => target));
+  const former = rowsOf(source, referencesIn(previous), at).filter(
+    ({ target }) => !named.has(target),
   );
-  for (const row of named) rows.put(texts, row);
+  return [
+    ...former.map(({ source_id, project_id, source_part, target }) =>
+      remove(texts, { source_id, project_id, source_part, target }),
+    ),
+    ...rows.map((row) => put(texts, row)),
+  ];
 }
 
-/** A thing is gone, with the notes on it. */
-function dropSource(rows: Writes, id: string): void {
-  rows.run((db) => db("text_reference").where({ source_id: id }).delete());
-  rows.run((db) => db("text_reference").where({ parent_id: id }).delete());
-}
+const dropped = (source_id: string): Change => remove(texts, { source_id });
 
 /**
  * The value of the column `target` that names a thing: `<project id>#12`, `owner/project#12` in lower case

@@ -24,12 +24,12 @@ const created = (description: string): Written => [
     },
   },
 ];
-const edited = (description: string): Written => [
+const edited = (previous: string, description: string): Written => [
   issueStream(issueId),
   {
     type: "IssueEdited",
     data: {
-      ...{ projectId, details: { description }, previousDetails: { description: "" } },
+      ...{ projectId, details: { description }, previousDetails: { description: previous } },
       ...{ editedById: by, editedAt: later },
     },
   },
@@ -39,7 +39,8 @@ describe("what texts name", () => {
   for (const size of [1, 3]) {
     it(`keeps the time at which a text first named it, in batches of ${size}`, async () => {
       await reset(db, referenceProjection);
-      const log = history(created("see #1 and #2"), edited("closes #2, see #3"), edited("#2 #4"));
+      const [first, second, third] = ["see #1 and #2", "closes #2, see #3", "#2 #4"] as const;
+      const log = history(created(first), edited(first, second), edited(second, third));
       const batches = Array.from({ length: 3 / size }, (_, n) =>
         log.slice(n * size, (n + 1) * size),
       );
