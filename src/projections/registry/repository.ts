@@ -10,9 +10,11 @@ import {
   registryRepositoryEvents,
 } from "../../events/registry/repository.ts";
 import { companyEvents } from "../../events/team/company.ts";
+import { change, put, remove } from "../core/change.ts";
 import { oldestFirst, type Part } from "../core/list-rows.ts";
-import { defineProjection } from "../core/projection.ts";
 import { purgeEvents } from "../core/purge.ts";
+import { defineReadModel } from "../core/read-model.ts";
+import { defineTable } from "../core/table.ts";
 import type { Slice } from "../user/user.ts";
 
 export type RegistryRepositoryRow = Readonly<{
@@ -29,59 +31,56 @@ export type RegistryRepositoryRow = Readonly<{
 const table = "registry_repository";
 const { CompanyDeleted } = companyEvents;
 
-export const registryRepositoryProjection = defineProjection({
+const repositories = defineTable<RegistryRepositoryRow>({
+  name: table,
+  columns: {
+    id: "uuid",
+    owner_type: "text",
+    owner_id: "text",
+    name: "text",
+    package_type: "text",
+    description: "text null",
+    settings: "jsonb",
+    created_at: "timestamptz",
+  },
+  key: ["id"],
+  indexes: ["(owner_id, created_at, id)"],
+  lateIndexes: [
+    "(owner_id, lower(name))",
+    // Which virtual repositories include a repository.
+    "using gin ((settings -> 'includedRepositoryIds'))",
+    "((settings ->> 'deploymentRepositoryId'))",
+  ],
+});
+
+export const registryRepositoryProjection = defineReadModel({
   name: "registry_repository",
-  version: 1,
-  tables: [table],
+  version: 2,
+  tables: [repositories],
   // Anonymous access depends on the settings of a repository, which requests cache.
   announces: "access",
-  async create(tx) {
-    await tx.schema.createTable(table, (columns) => {
-      columns.uuid("id").primary();
-      columns.text("owner_type").notNullable();
-      columns.text("owner_id").notNullable();
-      columns.text("name").notNullable();
-      columns.text("package_type").notNullable();
-      columns.text("description");
-      columns.jsonb("settings").notNullable();
-      columns.timestamp("created_at").notNullable();
-      columns.index(["owner_id", "created_at", "id"]);
-    });
-    await tx.raw("create index on ?? (owner_id, lower(name))", [table]);
-    // Which virtual repositories include a repository.
-    await tx.raw("create index on ?? using gin ((settings -> 'includedRepositoryIds'))", [table]);
-    await tx.raw("create index on ?? ((settings ->> 'deploymentRepositoryId'))", [table]);
-  },
   events: { ...registryRepositoryEvents, ...purgeEvents, CompanyDeleted },
-  handlers: {
-    ProjectPurged: async (tx, { data }) => {
-      await tx(table).where("owner_id", data.projectId).delete();
-    },
-    CompanyDeleted: async (tx, { stream }) => {
-      await tx(table).where("owner_id", idInStream(stream)).delete();
-    },
-    RegistryRepositoryCreated: async (tx, { data }) => {
-      const row = {
+  effects: {
+    RegistryRepositoryCreated: ({ data }) =>
+      put(repositories, {
         id: data.repositoryId,
         owner_type: data.ownerType,
         owner_id: data.ownerId,
         name: data.name,
         package_type: data.packageType,
         description: data.description,
-        settings: JSON.stringify(data.settings),
+        settings: data.settings,
         created_at: new Date(data.createdAt),
-      };
-      await tx(table).insert(row).onConflict("id").merge();
-    },
-    RegistryRepositoryReconfigured: async (tx, { stream, data: { description, settings } }) => {
-      const change = { description, settings: JSON.stringify(settings) };
-      await tx(table).where("id", idInStream(stream)).update(change);
-    },
-    RegistryRepositoryDeleted: async (tx, { stream }) => {
-      await tx(table).where("id", idInStream(stream)).delete();
-    },
+      }),
+    RegistryRepositoryReconfigured: ({ stream, data: { description, settings } }) =>
+      change(repositories, idOf(stream), { description, settings }),
+    RegistryRepositoryDeleted: ({ stream }) => remove(repositories, idOf(stream)),
+    ProjectPurged: ({ data }) => remove(repositories, { owner_id: data.projectId }),
+    CompanyDeleted: ({ stream }) => remove(repositories, { owner_id: idInStream(stream) }),
   },
 });
+
+const idOf = (stream: string) => ({ id: idInStream(stream) as RegistryRepositoryId });
 
 /** A repository of this owner; one of another owner is not found. */
 export function findRegistryRepository(

@@ -5,7 +5,9 @@ import type { Sealed } from "../../events/core/sealed.ts";
 import { idInStream } from "../../events/core/stream.ts";
 import { registryRepositoryEvents } from "../../events/registry/repository.ts";
 import { registrySigningKeyEvents } from "../../events/registry/signing-key.ts";
-import { defineProjection } from "../core/projection.ts";
+import { put, remove } from "../core/change.ts";
+import { defineReadModel } from "../core/read-model.ts";
+import { defineTable } from "../core/table.ts";
 
 export type RegistrySigningKeyRow = Readonly<{
   repository_id: RegistryRepositoryId;
@@ -17,32 +19,32 @@ export type RegistrySigningKeyRow = Readonly<{
 const table = "registry_signing_key";
 const { RegistryRepositoryDeleted } = registryRepositoryEvents;
 
-export const registrySigningKeyProjection = defineProjection({
-  name: "registry_signing_key",
-  version: 1,
-  tables: [table],
-  async create(tx) {
-    await tx.schema.createTable(table, (columns) => {
-      columns.uuid("repository_id").primary();
-      columns.text("fingerprint").notNullable();
-      columns.text("public_key").notNullable();
-      columns.text("private_key").notNullable();
-    });
+const signingKeys = defineTable<RegistrySigningKeyRow>({
+  name: table,
+  columns: {
+    repository_id: "uuid",
+    fingerprint: "text",
+    public_key: "text",
+    private_key: "text",
   },
+  key: ["repository_id"],
+});
+
+export const registrySigningKeyProjection = defineReadModel({
+  name: "registry_signing_key",
+  version: 2,
+  tables: [signingKeys],
   events: { ...registrySigningKeyEvents, RegistryRepositoryDeleted },
-  handlers: {
-    RegistryRepositoryDeleted: async (tx, { stream }) => {
-      await tx(table).where("repository_id", idInStream(stream)).delete();
-    },
-    RegistrySigningKeyCreated: async (tx, { data }) => {
-      const row = {
+  effects: {
+    RegistryRepositoryDeleted: ({ stream }) =>
+      remove(signingKeys, { repository_id: idInStream(stream) as RegistryRepositoryId }),
+    RegistrySigningKeyCreated: ({ data }) =>
+      put(signingKeys, {
         repository_id: data.repositoryId,
         fingerprint: data.fingerprint,
         public_key: data.publicKey,
         private_key: data.privateKey,
-      };
-      await tx(table).insert(row).onConflict("repository_id").merge();
-    },
+      }),
   },
 });
 
