@@ -3,8 +3,10 @@ import type { Knex } from "knex";
 import type { ProjectId, ReleaseFileId, ReleaseId, UserId } from "../../events/core/ids.ts";
 import { idInStream } from "../../events/core/stream.ts";
 import { releaseEvents } from "../../events/release/release.ts";
-import { defineProjection, type Tx } from "../core/projection.ts";
-import { dropRows, purgeEvents } from "../core/purge.ts";
+import { type Change, change, put, remove, statement, type Values } from "../core/change.ts";
+import { purgeEvents } from "../core/purge.ts";
+import { defineReadModel } from "../core/read-model.ts";
+import { defineTable } from "../core/table.ts";
 
 type StoredRelease = Readonly<{
   id: ReleaseId;
@@ -36,46 +38,50 @@ export type ReleaseFileRow = Readonly<{
 
 export type ReleaseRow = StoredRelease & Readonly<{ files: readonly ReleaseFileRow[] }>;
 
-export const releaseProjection = defineProjection({
+const releases = defineTable<StoredRelease>({
   name: "release",
-  version: 2,
-  tables: ["release", "release_file"],
-  async create(tx) {
-    await tx.schema.createTable("release", (table) => {
-      table.uuid("id").primary();
-      table.uuid("project_id").notNullable();
-      table.text("title").notNullable();
-      table.text("description");
-      table.text("tag_name").notNullable();
-      table.boolean("pre_release").notNullable();
-      table.text("commit_id");
-      table.uuid("author_id").notNullable();
-      table.timestamp("created_at").notNullable();
-      table.timestamp("updated_at").notNullable();
-      table.index(["project_id", "created_at", "id"]);
-    });
-    await tx.schema.createTable("release_file", (table) => {
-      table.uuid("id").primary();
-      table.uuid("release_id").notNullable();
-      table.text("name").notNullable();
-      table.bigInteger("bytes").notNullable();
-      table.text("md5").notNullable();
-      table.text("sha1").notNullable();
-      table.text("sha256").notNullable().index();
-      table.text("sha512").notNullable();
-      table.bigInteger("revision").notNullable();
-      table.index(["release_id", "revision"]);
-    });
+  columns: {
+    id: "uuid",
+    project_id: "uuid",
+    title: "text",
+    description: "text null",
+    tag_name: "text",
+    pre_release: "boolean",
+    commit_id: "text null",
+    author_id: "uuid",
+    created_at: "timestamptz",
+    updated_at: "timestamptz",
   },
+  key: ["id"],
+  indexes: ["(project_id, created_at, id)"],
+});
+
+const files = defineTable<ReleaseFileRow>({
+  name: "release_file",
+  columns: {
+    id: "uuid",
+    release_id: "uuid",
+    name: "text",
+    bytes: "bigint",
+    md5: "text",
+    sha1: "text",
+    sha256: "text",
+    sha512: "text",
+    revision: "bigint",
+  },
+  key: ["id"],
+  indexes: ["(release_id, revision)"],
+  lateIndexes: ["(sha256)"],
+});
+
+export const releaseProjection = defineReadModel({
+  name: "release",
+  version: 3,
+  tables: [releases, files],
   events: { ...releaseEvents, ...purgeEvents },
-  handlers: {
-    ProjectPurged: async (tx, { data: { projectId } }) => {
-      const own = tx("release").where("project_id", projectId).select("id");
-      await tx("release_file").whereIn("release_id", own).delete();
-      await dropRows(tx, projectId, { release: "project_id" });
-    },
-    ReleaseCreated: async (tx, { data }) => {
-      const row = {
+  effects: {
+    ReleaseCreated: ({ data }) =>
+      put(releases, {
         id: data.releaseId,
         project_id: data.projectId,
         title: data.title,
@@ -86,48 +92,52 @@ export const releaseProjection = defineProjection({
         author_id: data.createdById,
         created_at: new Date(data.createdAt),
         updated_at: new Date(data.createdAt),
-      };
-      await tx<StoredRelease>("release").insert(row).onConflict("id").merge();
-    },
-    ReleaseEdited: (tx, { stream, data: { details, commitId, editedById, editedAt } }) =>
-      touch(tx, stream, editedById, editedAt, {
+      }),
+    ReleaseEdited: ({ stream, data: { details, commitId, editedById, editedAt } }) =>
+      touched(stream, editedById, editedAt, {
         title: details.title,
         description: details.description,
         tag_name: details.tagName,
         pre_release: details.preRelease,
         commit_id: commitId,
       }),
-    ReleaseFileAdded: async (tx, { stream, revision, data }) => {
-      const { fileId, name, bytes, md5, sha1, sha256, sha512, addedById, addedAt } = data;
-      const release_id = idInStream(stream);
-      const row = { id: fileId, release_id, name, bytes, md5, sha1, sha256, sha512, revision };
-      await tx("release_file").insert(row).onConflict("id").merge();
-      await touch(tx, stream, addedById, addedAt);
+    ReleaseFileAdded: ({ stream, revision, data }) => {
+      const { fileId: id, name, bytes, md5, sha1, sha256, sha512, addedById, addedAt } = data;
+      const content = { bytes: BigInt(bytes), md5, sha1, sha256, sha512 };
+      return [
+        put(files, { id, release_id: idOf(stream), name, ...content, revision }),
+        touched(stream, addedById, addedAt),
+      ];
     },
-    ReleaseFileRemoved: async (tx, { stream, data: { fileId, removedById, removedAt } }) => {
-      await tx("release_file").where({ id: fileId }).delete();
-      await touch(tx, stream, removedById, removedAt);
-    },
-    ReleaseDeleted: async (tx, { stream }) => {
-      const id = idInStream(stream);
-      await tx("release_file").where({ release_id: id }).delete();
-      await tx("release").where({ id }).delete();
-    },
+    ReleaseFileRemoved: ({ stream, data: { fileId: id, removedById, removedAt } }) => [
+      remove(files, { id }),
+      touched(stream, removedById, removedAt),
+    ],
+    ReleaseDeleted: ({ stream }) => [
+      remove(files, { release_id: idOf(stream) }),
+      remove(releases, { id: idOf(stream) }),
+    ],
+    ProjectPurged: ({ data }) => purgeReleases(data.projectId),
   },
 });
 
-async function touch(
-  tx: Tx,
+const idOf = (stream: string) => idInStream(stream) as ReleaseId;
+
+const touched = (
   stream: string,
-  authorId: UserId,
+  author_id: UserId,
   at: string,
-  change: Partial<StoredRelease> = {},
-): Promise<void> {
-  const changed = { ...change, author_id: authorId, updated_at: new Date(at) };
-  await tx("release")
-    .where({ id: idInStream(stream) })
-    .update(changed);
-}
+  columns: Values<StoredRelease> = {},
+): Change =>
+  change(releases, { id: idOf(stream) }, { ...columns, author_id, updated_at: new Date(at) });
+
+/** Removes files, which have no project id of their own, with the releases of a project. */
+const purgeReleases = (projectId: string): Change =>
+  statement(
+    `with gone as (delete from release where project_id = ? returning id)
+     delete from release_file where release_id in (select id from gone)`,
+    [projectId],
+  );
 
 /** A release of this very project; another project's is not found. */
 export async function findRelease(
@@ -135,7 +145,7 @@ export async function findRelease(
   projectId: string,
   id: string,
 ): Promise<ReleaseRow | undefined> {
-  const [row] = await withFiles(db, await releases(db, projectId).andWhere("id", id));
+  const [row] = await withFiles(db, await releasesOf(db, projectId).andWhere("id", id));
   return row;
 }
 
@@ -144,7 +154,7 @@ export async function findLatestRelease(
   db: Knex,
   projectId: string,
 ): Promise<ReleaseRow | undefined> {
-  const newest = () => releases(db, projectId).orderBy(newestFirst).limit(1);
+  const newest = () => releasesOf(db, projectId).orderBy(newestFirst).limit(1);
   const whole = await newest().andWhere("pre_release", false);
   const [row] = await withFiles(db, whole.length > 0 ? whole : await newest());
   return row;
@@ -162,7 +172,7 @@ export async function listReleases(
 ): Promise<Readonly<{ rows: readonly ReleaseRow[]; total: number }>> {
   const wanted = tagName === undefined ? {} : { tag_name: tagName };
   const [rows, counted] = await Promise.all([
-    releases(db, projectId).andWhere(wanted).orderBy(newestFirst).limit(limit).offset(offset),
+    releasesOf(db, projectId).andWhere(wanted).orderBy(newestFirst).limit(limit).offset(offset),
     db("release")
       .where({ project_id: projectId, ...wanted })
       .count({ total: "*" })
@@ -191,7 +201,7 @@ const newestFirst = [
   { column: "id", order: "desc" },
 ];
 
-const releases = (db: Knex, projectId: string) =>
+const releasesOf = (db: Knex, projectId: string) =>
   db<StoredRelease>("release").where("project_id", projectId);
 
 async function withFiles(db: Knex, rows: readonly StoredRelease[]): Promise<readonly ReleaseRow[]> {
