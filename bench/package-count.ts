@@ -33,8 +33,6 @@ const seedSql = `
     insert into package
     select row.* from named cross join lateral jsonb_populate_record(package, jsonb_build_object(
       'id', id, 'name', name, 'artifact_id', name, 'live_versions', $4::int)) as row),
-  total as (
-    update package_total set live = live + cardinality($2::uuid[]) where registry_id = $1),
   made as (
     select gen_random_uuid() as version_id, '1.0.' || m as number, m, named.*
       from named, generate_series(1, $4::int) m),

@@ -9,11 +9,8 @@ import {
   packageVersionIdOf,
 } from "../../platform/package/coordinates.ts";
 import { nugetFileName, nugetName } from "../../platform/package/nuget.ts";
-import {
-  findPackage,
-  findPackageFile,
-  type PackageFileRow,
-} from "../../projections/package/version.ts";
+import type { PackageFileRow } from "../../projections/package/table.ts";
+import { findPackage, findPackageFile } from "../../projections/package/version.ts";
 import type { StreamReply } from "../core/answer.ts";
 import type { Deps } from "../core/deps.ts";
 import type { RequestContext } from "../core/request.ts";

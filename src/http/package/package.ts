@@ -5,12 +5,12 @@ import { instanceRegistryId } from "../../events/package/version.ts";
 import { invariant } from "../../platform/invariant.ts";
 import { packageVersionIdOf } from "../../platform/package/coordinates.ts";
 import { listLivePackages, listLiveVersions } from "../../projections/package/live.ts";
+import type { PackageRow } from "../../projections/package/table.ts";
 import { countLivePackages } from "../../projections/package/total.ts";
 import {
   findPackage,
   findPackageVersion,
   listPackageFiles,
-  type PackageRow,
 } from "../../projections/package/version.ts";
 import type { Deps } from "../core/deps.ts";
 import { type Route, route } from "../core/route.ts";

@@ -7,12 +7,8 @@ import {
   PackageUploadType,
 } from "../../events/package/version.ts";
 import { mavenBaseVersion } from "../../platform/package/maven.ts";
-import {
-  newestVersions,
-  type PackageFileRow,
-  type PackageRow,
-  type PackageVersionRow,
-} from "../../projections/package/version.ts";
+import type { PackageFileRow, PackageRow } from "../../projections/package/table.ts";
+import { newestVersions, type PackageVersionRow } from "../../projections/package/version.ts";
 import { instant } from "../core/schema.ts";
 import { downloadsOf } from "./download-count.ts";
 

@@ -13,8 +13,8 @@ import {
   liveVersionIds,
   type PackageBoundary,
 } from "../../projections/package/live.ts";
+import type { PackageRow } from "../../projections/package/table.ts";
 import { countLivePackages } from "../../projections/package/total.ts";
-import type { PackageRow } from "../../projections/package/version.ts";
 import type { Deps } from "../core/deps.ts";
 import type { PageRequest } from "../core/paging.ts";
 import type { RequestContext } from "../core/request.ts";

@@ -18,16 +18,12 @@ export type FileColumns = Readonly<{
 /** What the file is of. */
 export type FileOwner = Readonly<{ type: PackageType; name: string; version: string }>;
 
-export async function columnsOf(
-  { name, metadata }: Stored,
-  ownerOf: () => Promise<FileOwner | undefined>,
-): Promise<FileColumns> {
+export function columnsOf({ name, metadata }: Stored, owner: FileOwner): FileColumns {
   if (metadata === undefined) return { shown: null, symbol: null, unreadable: null };
-  const owner = await ownerOf();
-  const type = owner?.type;
+  const { type } = owner;
   return {
     shown: type === "pypi" ? JSON.stringify(pypiShown(metadata)) : null,
     symbol: type === "nuget" && name.endsWith(".pdb") ? symbolOf(metadata) : null,
-    unreadable: (owner && whyUnreadable(owner.type, { ...owner, metadata })) ?? null,
+    unreadable: whyUnreadable(type, { ...owner, metadata }) ?? null,
   };
 }

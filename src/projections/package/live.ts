@@ -3,7 +3,8 @@ import type { Knex } from "knex";
 import type { PackageId, PackageVersionId } from "../../events/core/ids.ts";
 import { countedBeyondMax, countedNear } from "../core/total.ts";
 import type { Slice } from "../user/user.ts";
-import { type PackageRow, type PackageVersionRow, versionsWithFiles } from "./version.ts";
+import type { PackageRow } from "./table.ts";
+import { type PackageVersionRow, versionsWithFiles } from "./version.ts";
 
 type Page = Readonly<{ limit: number; offset: number }>;
 

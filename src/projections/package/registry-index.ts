@@ -1,7 +1,7 @@
 import type { Knex } from "knex";
 
 import { type ListedFile, listedFiles } from "./registry.ts";
-import type { PackageRow } from "./version.ts";
+import type { PackageRow } from "./table.ts";
 
 /** What the indexes of a registry are made from is at this revision, since that time. */
 export type RegistryRevision = Readonly<{ id: string; revision: bigint; changed_at: Date | null }>;

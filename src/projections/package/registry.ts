@@ -2,7 +2,7 @@ import type { Knex } from "knex";
 
 import type { PackageId, PackageVersionId } from "../../events/core/ids.ts";
 import { instanceOwnerId } from "../../events/registry/repository.ts";
-import type { PackageFileRow, PackageRow } from "./version.ts";
+import type { PackageFileRow, PackageRow } from "./table.ts";
 
 /** A file with what its version is like: a line of an index. */
 export type ListedFile = PackageFileRow &

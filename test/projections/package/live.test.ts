@@ -11,10 +11,10 @@ import {
   listLivePackages,
   listLiveVersions,
 } from "../../../src/projections/package/live.ts";
+import type { PackageRow } from "../../../src/projections/package/table.ts";
 import { countLivePackages, packageBytes } from "../../../src/projections/package/total.ts";
 import {
   newestVersions,
-  type PackageRow,
   packageVersionProjection,
 } from "../../../src/projections/package/version.ts";
 import { at, history } from "../../support/app/history.ts";

@@ -9,7 +9,7 @@ import {
   type ListedFile,
   tagsOfPackage,
 } from "../../../projections/package/registry.ts";
-import type { PackageRow } from "../../../projections/package/version.ts";
+import type { PackageRow } from "../../../projections/package/table.ts";
 import { type Answer, jsonAnswer } from "../../core/answer.ts";
 import type { Deps } from "../../core/deps.ts";
 import { partsOf } from "../part.ts";
