@@ -7,7 +7,7 @@ import type { Knex } from "knex";
 import type { ProposedEvent } from "../src/embedded/event-store/event.ts";
 import { Writer } from "../src/embedded/event-store/writer.ts";
 import { startPostgres } from "../src/embedded/postgres/server.ts";
-import type { AnyEvent } from "../src/events/core/event.ts";
+import type { AnyEvent, Recorded } from "../src/events/core/event.ts";
 import { ProjectId } from "../src/events/core/ids.ts";
 import { type LocalId, type LocalIdKind, localIdStream } from "../src/events/core/local-id.ts";
 import { issueStream } from "../src/events/issue/issue.ts";
@@ -19,7 +19,7 @@ import { openEventStore } from "../src/platform/event-store/eventstoredb.ts";
 import { migrate } from "../src/platform/migrate.ts";
 import { openPostgres } from "../src/platform/postgres.ts";
 import { install } from "../src/projections/core/install.ts";
-import { project } from "../src/projections/core/projection.ts";
+import { applyAfter } from "../src/projections/core/projection.ts";
 import { issueProjection } from "../src/projections/issue/issue.ts";
 import { issueCommentProjection } from "../src/projections/issue/issue-comment.ts";
 import { mergeRequestProjection } from "../src/projections/merge-request/merge-request.ts";
@@ -103,15 +103,19 @@ async function projectAll(db: Knex, store: EventStore): Promise<number> {
   });
   let events = 0;
   const context = { open: async () => null };
-  let batch = [];
+  const applied = (all: readonly Recorded[]) =>
+    db.transaction(async (tx) => {
+      for (const readModel of readModels) await applyAfter(tx, readModel, -1n, all, context);
+    });
+  let batch: Recorded[] = [];
   for await (const event of store.readAll()) {
     batch.push(event);
     events += 1;
     if (batch.length < 1_000) continue;
-    for (const readModel of readModels) await project(db, readModel, batch, context);
+    await applied(batch);
     batch = [];
   }
-  for (const readModel of readModels) await project(db, readModel, batch, context);
+  await applied(batch);
   return events;
 }
 

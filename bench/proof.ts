@@ -1,4 +1,3 @@
-import { untilGathered } from "../src/projections/core/gathered.ts";
 import { figure, median, quantile, timed } from "./figure.ts";
 import { withStoresOf } from "./inside.ts";
 import { withService } from "./service.ts";
@@ -17,7 +16,6 @@ await withService(async ({ service, authorization }) => {
   await withStoresOf(service, async ({ db }) => {
     // What the service still adds to the tree would get in between.
     await settled(service);
-    await untilGathered(db);
     const tables = ["log_tree_head", "log_tree_leaf", "log_tree_node"];
     for (const table of tables) await db.raw("truncate read_model.??", [table]);
     const hash = "decode(repeat(md5(n::text), 2), 'hex')";

@@ -3,7 +3,6 @@ import { setTimeout as delay } from "node:timers/promises";
 import knex, { type Knex } from "knex";
 import pg from "pg";
 
-import { joinWrites } from "./postgres/pipelined.ts";
 import { prepareRepeated, StatementNames } from "./postgres/prepared.ts";
 import type { Session } from "./postgres-run.ts";
 import { timeoutSignal } from "./time/timeout-signal.ts";
@@ -31,7 +30,7 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Knex {
   const names = new StatementNames();
   return knex({
     client: "pg",
-    connection: pipelining(connectionConfig(url, options.applicationName)),
+    connection: connectionConfig(url, options.applicationName),
     searchPath: [...(options.searchPath ?? searchPathDefault)],
     pool: {
       min: 0,
@@ -55,7 +54,6 @@ function checked(check: (session: Session) => Promise<void>, names: StatementNam
       await client.end().catch(() => undefined);
       done(error, client);
     };
-    joinWrites(client);
     prepareRepeated(client, names);
     check(client).then(() => done(undefined, client), refuse);
   };
@@ -153,10 +151,6 @@ function connectionConfig(url: string, applicationName = "ledgerforge") {
     types: { getTypeParser },
   };
 }
-
-/** An option of pg that Knex hands on and does not declare; see `joinWrites`. */
-const pipelining = <Config extends object>(config: Config): Config =>
-  Object.assign(config, { pipeline: true });
 
 /** int8 is a bigint: positions and counts outgrow what a double holds exactly. */
 function getTypeParser(oid: number, format?: string): (text: string) => unknown {

@@ -13,7 +13,7 @@ const namesMax = 400;
 const countedMax = 5_000;
 
 /** SQLSTATE of a prepared statement whose columns are others since a table was replaced. */
-export const featureNotSupported = "0A000";
+const featureNotSupported = "0A000";
 
 /** The transaction has to be repeated: the code is the SQLSTATE of a serialization failure. */
 class OutdatedStatement extends Error {
@@ -59,12 +59,6 @@ export class StatementNames {
   }
 }
 
-const namesOfClients = new WeakMap<pg.Client, StatementNames>();
-
-/** The names by which `prepareRepeated` has this connection prepare statements. */
-export const statementNamesOf = (client: pg.Client): StatementNames | undefined =>
-  namesOfClients.get(client);
-
 const isPreparable = (text: string): boolean =>
   /^(?:\s|--.*\n)*(?:select|insert|update|delete|with)\b/i.test(text);
 
@@ -77,7 +71,6 @@ type Statement = Readonly<{ text: string; values: readonly unknown[]; done: Call
  * prepared is sent as it is; within a transaction it fails once, and the transaction has to be repeated.
  */
 export function prepareRepeated(client: pg.Client, names: StatementNames): void {
-  namesOfClients.set(client, names);
   const send = client.query.bind(client) as (...sent: unknown[]) => unknown;
   const query = (...sent: unknown[]): unknown => {
     const statement = statementOf(sent);

@@ -1,8 +1,11 @@
 import type { Knex } from "knex";
 import { chainNext, chainStart, eventDigest } from "../../events/core/canonical.ts";
 import type { Recorded } from "../../events/core/event.ts";
+import { put } from "../core/change.ts";
 import { everyType } from "../core/every-type.ts";
-import type { Projection, Tx } from "../core/projection.ts";
+import type { Projection } from "../core/projection.ts";
+import { defineTable } from "../core/table.ts";
+import { write } from "../core/write.ts";
 
 /** The chain over the first `events` events of the log, of which the last is at `position`. */
 export type ChainMark = Readonly<{ events: bigint; position: bigint; chain: Buffer }>;
@@ -12,48 +15,42 @@ export const eventsPerMark = 1_000n;
 
 export const chainBeforeEverything: ChainMark = { events: 0n, position: -1n, chain: chainStart };
 
+const heads = defineTable<ChainMark & Readonly<{ only: true }>>({
+  name: "log_chain_head",
+  columns: { only: "boolean default true", events: "bigint", position: "bigint", chain: "bytea" },
+  key: ["only"],
+});
+
+const marks = defineTable<ChainMark>({
+  name: "log_chain_mark",
+  columns: { events: "bigint", position: "bigint", chain: "bytea" },
+  key: ["events"],
+});
+
 /**
  * A running SHA-256 over the log. A mark that is kept elsewhere proves later that nothing before it was
  * changed, added or removed.
  */
 export const logChainProjection: Projection = {
   name: "log_chain",
-  version: 1,
-  tables: ["log_chain_head", "log_chain_mark"],
-  async create(tx) {
-    await tx.schema.createTable("log_chain_head", (table) => {
-      table.boolean("only").primary().defaultTo(true).checkIn(["true"]);
-      table.bigInteger("events").notNullable();
-      table.bigInteger("position").notNullable();
-      table.binary("chain").notNullable();
-    });
-    await tx.schema.createTable("log_chain_mark", (table) => {
-      table.bigInteger("events").primary();
-      table.bigInteger("position").notNullable();
-      table.binary("chain").notNullable();
-    });
-  },
-  feed: "gathered",
+  version: 2,
+  tables: [heads, marks],
   types: everyType,
-  apply: (tx, event) => applyAll(tx, [event]),
-  applyAll,
+  async apply(tx, events) {
+    let head = await chainHead(tx);
+    const passed: ChainMark[] = [];
+    for (const event of events) {
+      // Replayed on top of itself the chain stays as it is.
+      if (event.position <= head.position) continue;
+      head = continueChain(head, event);
+      if (head.events % eventsPerMark === 0n) passed.push(head);
+    }
+    await write(tx, [
+      ...passed.map((mark) => put(marks, mark)),
+      put(heads, { only: true, ...head }),
+    ]);
+  },
 };
-
-async function applyAll(tx: Tx, events: readonly Recorded[]): Promise<void> {
-  let head = await chainHead(tx);
-  const marks: ChainMark[] = [];
-  for (const event of events) {
-    // Replayed on top of itself the chain stays as it is.
-    if (event.position <= head.position) continue;
-    head = continueChain(head, event);
-    if (head.events % eventsPerMark === 0n) marks.push(head);
-  }
-  if (marks.length > 0) await tx<ChainMark>("log_chain_mark").insert(marks);
-  await tx("log_chain_head")
-    .insert({ only: true, ...head })
-    .onConflict("only")
-    .merge();
-}
 
 export function continueChain({ events, chain }: ChainMark, event: Recorded): ChainMark {
   return {

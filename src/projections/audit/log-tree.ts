@@ -2,11 +2,12 @@ import type { Knex } from "knex";
 import { eventDigest } from "../../events/core/canonical.ts";
 import type { Recorded } from "../../events/core/event.ts";
 import { invariant } from "../../platform/invariant.ts";
-import { allOf } from "../../platform/postgres/pipelined.ts";
+import { put } from "../core/change.ts";
+import { mustBeCurrent } from "../core/current.ts";
 import { everyType } from "../core/every-type.ts";
-import { gathered } from "../core/gathered.ts";
-import { insertColumns } from "../core/insert-columns.ts";
 import type { Projection, Tx } from "../core/projection.ts";
+import { defineTable } from "../core/table.ts";
+import { write } from "../core/write.ts";
 import {
   GrowingTree,
   hashBytes,
@@ -30,8 +31,24 @@ type HeadRow = Readonly<{
   edge: Buffer;
 }>;
 
-const leafColumns = { index: "bigint", position: "bigint", hash: "bytea" } as const;
-const nodeColumns = { level: "smallint", index: "bigint", hash: "bytea" } as const;
+const heads = defineTable<HeadRow>({
+  name: "log_tree_head",
+  columns: { only: "boolean default true", size: "bigint", position: "bigint", edge: "bytea" },
+  key: ["only"],
+});
+
+const leaves = defineTable<LeafRow>({
+  name: "log_tree_leaf",
+  columns: { index: "bigint", position: "bigint", hash: "bytea" },
+  key: ["index"],
+  unique: ["(position)"],
+});
+
+const nodes = defineTable<NodeRow>({
+  name: "log_tree_node",
+  columns: { level: "smallint", index: "bigint", hash: "bytea" },
+  key: ["level", "index"],
+});
 
 /**
  * The Merkle tree over the log (RFC 9162): a leaf an event, in the order of the log, and every complete
@@ -39,65 +56,36 @@ const nodeColumns = { level: "smallint", index: "bigint", hash: "bytea" } as con
  */
 export const logTreeProjection: Projection = {
   name: "log_tree",
-  version: 2,
-  tables: ["log_tree_head", "log_tree_leaf", "log_tree_node"],
-  async create(tx) {
-    await tx.schema.createTable("log_tree_head", (table) => {
-      table.boolean("only").primary().defaultTo(true).checkIn(["true"]);
-      table.bigInteger("size").notNullable();
-      table.bigInteger("position").notNullable();
-      table.binary("edge").notNullable();
-    });
-    await tx.schema.createTable("log_tree_leaf", (table) => {
-      table.bigInteger("index").notNullable();
-      table.bigInteger("position").notNullable();
-      table.binary("hash").notNullable();
-    });
-    await tx.schema.createTable("log_tree_node", (table) => {
-      table.smallint("level").notNullable();
-      table.bigInteger("index").notNullable();
-      table.binary("hash").notNullable();
-    });
-  },
-  async index(tx) {
-    await tx.schema.alterTable("log_tree_leaf", (table) => {
-      table.primary(["index"]);
-      table.unique(["position"]);
-    });
-    await tx.schema.alterTable("log_tree_node", (table) => {
-      table.primary(["level", "index"]);
-    });
-  },
-  feed: "gathered",
+  version: 3,
+  tables: [heads, leaves, nodes],
   types: everyType,
-  apply: (tx, event) => applyAll(tx, [event]),
-  applyAll,
+  apply,
 };
 
 /** An event as a leaf: of what it says and where it stands in its stream, whatever store it is in. */
 export const leafOf = (event: Recorded): Buffer => leafHash(eventDigest(event));
 
-async function applyAll(tx: Tx, events: readonly Recorded[]): Promise<void> {
+async function apply(tx: Tx, events: readonly Recorded[]): Promise<void> {
   const head = await tx<HeadRow>("log_tree_head").first("size", "position", "edge");
   // Replayed on top of itself the tree stays as it is.
   const fresh = events.filter(({ position }) => position > (head?.position ?? -1n));
   const last = fresh.at(-1);
   if (last === undefined) return;
   const tree = head === undefined ? new GrowingTree() : treeAt(head);
-  const leaves: LeafRow[] = [];
-  const nodes: NodeRow[] = [];
-  for (const event of fresh) {
+  const changes = fresh.flatMap((event) => {
     const hash = leafOf(event);
-    leaves.push({ index: tree.size, position: event.position, hash });
-    nodes.push(...tree.add(hash).slice(1));
-  }
+    const leaf = put(leaves, { index: tree.size, position: event.position, hash });
+    return [
+      leaf,
+      ...tree
+        .add(hash)
+        .slice(1)
+        .map((node) => put(nodes, node)),
+    ];
+  });
   const edge = Buffer.concat(tree.edge());
   const moved = { only: true, size: tree.size, position: last.position, edge } as const;
-  await allOf([
-    insertColumns(tx, { table: "log_tree_leaf", types: leafColumns, rows: leaves }),
-    insertColumns(tx, { table: "log_tree_node", types: nodeColumns, rows: nodes }),
-    tx<HeadRow>("log_tree_head").insert(moved).onConflict("only").merge(),
-  ]);
+  await write(tx, [...changes, put(heads, moved)]);
 }
 
 function treeAt({ size, edge }: Pick<HeadRow, "size" | "edge">): GrowingTree {
@@ -108,11 +96,22 @@ function treeAt({ size, edge }: Pick<HeadRow, "size" | "edge">): GrowingTree {
   return new GrowingTree(size, byLevel);
 }
 
-/** The whole tree, once it has the leaves of everything that answers show. */
+/** One row of the tree. @throws Refusal `projection.lagging` while it is built again, or has stopped */
+async function read<Row>(
+  db: Knex,
+  text: string,
+  bindings: readonly Knex.RawBinding[],
+): Promise<Row> {
+  await mustBeCurrent(db, logTreeProjection.name);
+  const { rows } = await db.raw<{ rows: [Row] }>(text, [...bindings]);
+  return rows[0];
+}
+
+/** The whole tree, with the leaves of everything that answers show. */
 export async function wholeTree(db: Knex): Promise<TreeHead> {
   const text = "select (select size from log_tree_head), (select edge from log_tree_head)";
   type Row = Readonly<{ size: bigint | null; edge: Buffer | null }>;
-  const { size, edge } = await gathered<Row>(db, { text, bindings: [] });
+  const { size, edge } = await read<Row>(db, text, []);
   const tree = size === null || edge === null ? new GrowingTree() : treeAt({ size, edge });
   return { size: tree.size, root: tree.root() };
 }
@@ -128,8 +127,7 @@ export type LeafFound = Readonly<{
 }>;
 
 /**
- * Finds the leaf of the event at a position with the hashes of its inclusion path, once the tree has the leaves of
- * everything that answers show.
+ * Finds the leaf of the event at a position with the hashes of its inclusion path.
  *
  * @param leaves size of the tree that it is proved in; the whole one when undefined
  */
@@ -140,8 +138,8 @@ export async function findLeaf(
 ): Promise<LeafFound> {
   type Row = Readonly<{ index: bigint | null; size: bigint; nodes: readonly NodeText[] | null }>;
   const bindings = [String(position), leaves === undefined ? null : String(leaves)];
-  const { index, size, nodes } = await gathered<Row>(db, { text: leafWithPath, bindings });
-  const known = (nodes ?? []).map(
+  const { index, size, nodes: path } = await read<Row>(db, leafWithPath, bindings);
+  const known = (path ?? []).map(
     ([level, at, hash]) => [nodeKey(level, at), Buffer.from(hash, "base64")] as const,
   );
   return { index: index ?? undefined, size, hashOf: hashIn(new Map(known)) };
@@ -179,7 +177,7 @@ const leafWithPath = `
   ) as nodes from leaf`;
 
 /**
- * The size of the tree and the hashes of ranges of leaves in it, once it has the leaves of everything that answers show.
+ * The size of the tree and the hashes of ranges of leaves in it.
  *
  * @param rangesIn of a tree of this size
  */
@@ -188,7 +186,7 @@ export async function rangeHashes(
   rangesIn: (size: bigint) => readonly Range[],
 ): Promise<Readonly<{ size: bigint; hashes: readonly Buffer[] }>> {
   const text = "select coalesce((select size from log_tree_head), 0) as size";
-  const { size } = await gathered<{ size: bigint }>(db, { text, bindings: [] });
+  const { size } = await read<{ size: bigint }>(db, text, []);
   const ranges = rangesIn(size);
   const hashOf = await hashesOf(db, ranges.flat());
   return { size, hashes: ranges.map((range) => rangeHash(range, hashOf)) };

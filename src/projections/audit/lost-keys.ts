@@ -5,7 +5,7 @@ import type { EventStore } from "../../platform/event-store/event-store.ts";
 import { NotOpened, noteGone, type Vault, wrappingCheck } from "../../platform/key/vault.ts";
 import { goneSubjects, hasHadKeys } from "../../platform/key/vault-keys.ts";
 import { vaultKeys } from "../../platform/key/wrapped-key.ts";
-import { pages } from "../core/build-page.ts";
+import { pages } from "../core/build.ts";
 import { beforeEverything } from "../core/checkpoint.ts";
 import { SealedSubjects, sealedTextsOf } from "./sealed-subject.ts";
 

@@ -1,7 +1,7 @@
 import type { Knex } from "knex";
 
 import type { Recorded } from "../../events/core/event.ts";
-import type { Filling, Fold } from "../core/kept-fold.ts";
+import type { Filling, Fold } from "../core/fold.ts";
 import { type Happened, happenedIn, type Until } from "./happened.ts";
 import { type FoundSource, keepSnapshot, type PastSource, typesOf } from "./snapshot.ts";
 
@@ -40,10 +40,8 @@ export async function pastFold(
   const { snapshot } = found;
   if (snapshot !== undefined) {
     const own = inOrder(await options.read(found.happened));
-    const { placeId, thing } = source;
-    const key = `${placeId} ${thing?.kind} ${thing?.localId} ${snapshot.position}`;
-    const start = { key, rows: snapshot.rows };
-    return { events: own, start, ...(await stopOf(source, own, { ...options, snapshot })) };
+    const stop = await stopOf(source, own, { ...options, snapshot });
+    return { events: own, start: snapshot.rows, ...stop };
   }
   if (source.thing === undefined) {
     const own = inOrder(await options.read(found.happened));
@@ -88,7 +86,6 @@ async function stopOf(
       after: count + (numbered === undefined ? 0 : 1),
       take: (rows, bytes) => {
         if (bytes <= count * bytesPerEvent) taken = rows;
-        return taken !== undefined;
       },
     },
     async keep() {

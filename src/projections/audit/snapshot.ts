@@ -2,7 +2,7 @@ import type { Knex } from "knex";
 
 import type { Recorded } from "../../events/core/event.ts";
 import type { LocalIdKind } from "../../events/core/local-id.ts";
-import type { Fold } from "../core/kept-fold.ts";
+import type { Fold } from "../core/fold.ts";
 import type { Projection } from "../core/projection.ts";
 import { type Happened, lastOfDay, type Until } from "./happened.ts";
 

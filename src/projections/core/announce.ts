@@ -1,36 +1,37 @@
 import type { Knex } from "knex";
 
-import type { FeedName } from "./checkpoint.ts";
-
 /** Where the projections say how far the read models are; see visible.ts. */
 export const channel = "projection";
 
 /** Payload of a change that is not a new position: read the checkpoints. */
 export const reread = "";
 
+type FeedMove = Readonly<{ from: bigint; to: bigint; live: readonly string[] }>;
+
 /**
- * Moves the live read models of a feed to a position, if they were before it. Listeners receive that of the feed
- * `answers` with the commit.
+ * Moves the feed to a position, if it was before it, and with it the live read models of these names that are not ahead
+ * of it. What other releases have built stays where the feed was. Listeners receive the position with the commit.
  */
-export function moveFeed(db: Knex, feed: FeedName, position: bigint): Knex.Raw {
+export function moveFeed(db: Knex, { from, to, live }: FeedMove): Knex.Raw {
   return db.raw(
     `with moved as (
-       update projection_feed set position = :position, moved_at = now()
-       where name = :feed and position < :position
+       update projection_feed set position = :to, moved_at = now() where position < :to
+     ), joined as (
+       update projection_checkpoint set position = null
+       where name = any(:live) and position <= greatest(:from::bigint, :to)
+     ), stayed as (
+       update projection_checkpoint set position = :from
+       where name <> all(:live) and position is null
      )
-     select pg_notify(:channel, :payload) where :feed::text = 'answers'`,
-    { feed, position, channel, payload: String(position) },
+     select pg_notify(:channel, :payload)`,
+    { from, to, live: [...live], channel, payload: String(to) } as never,
   );
 }
 
 /** Sent to the listeners when the transaction commits. */
 export async function announce(tx: Knex, payload: bigint | typeof reread): Promise<void> {
-  await announcement(tx, payload);
+  await tx.raw("select pg_notify(?, ?)", [channel, String(payload)]);
 }
-
-/** The statement of `announce`. */
-export const announcement = (db: Knex, payload: bigint | typeof reread): Knex.Raw =>
-  db.raw("select pg_notify(?, ?)", [channel, String(payload)]);
 
 /**
  * A thing that processes keep copies of: the settings, the callers of one user or of one OAuth

@@ -1,14 +1,12 @@
-import { createHash } from "node:crypto";
 import type { Knex } from "knex";
 
 import type { Recorded } from "../../events/core/event.ts";
 import { takeLock } from "../../platform/postgres/lock.ts";
-import { begin } from "../../platform/postgres/pipelined.ts";
-import { runTogether, type Statement } from "../../platform/postgres/together.ts";
 import { Refusal } from "../../platform/refusal.ts";
+import { type Filling, fill } from "./fold.ts";
 import { inSchema } from "./install.ts";
-import { type Filling, fill, fillStatements } from "./kept-fold.ts";
 import type { Projection, ProjectionContext, Tx } from "./projection.ts";
+import { createTables } from "./table.ts";
 
 /**
  * Where a read model of the past grows. Its tables stay empty: what is written to them is seen by one
@@ -36,23 +34,15 @@ export async function withReadModelsOf<Result>(
   await prepareTables(db, sorted);
   const tx = await db.transaction();
   try {
-    // Sent together with what makes the rows: most read models take no reading for that.
-    const waiting: Statement[] = [...beginningOf(tx, ownerId, sorted)];
+    await begin(tx, ownerId, sorted);
     const until = performance.now() + applyMaxMs;
     const mayGoOn = (): void => {
       if (performance.now() > until) throw busy();
     };
     for (const projection of sorted) {
-      const schema = schemaOf(projection);
       const own = folds?.get(projection) ?? { events };
-      const order = { projection, schema, ...own, context, mayGoOn };
-      const statements = await fillStatements(db, tx, order);
-      waiting.push(...(statements ?? []));
-      if (statements !== undefined) continue;
-      await runTogether(tx, waiting.splice(0));
-      await fill(db, tx, order);
+      await fill(tx, { projection, schema: schemaOf(projection), ...own, context, mayGoOn });
     }
-    if (waiting.length > 0) await runTogether(tx, waiting);
     return await within(runMaxMs, run(tx));
   } catch (error) {
     const isLate = isOutOfTime(error);
@@ -60,8 +50,7 @@ export async function withReadModelsOf<Result>(
     if (isLate) prepared.delete(db);
     throw isLate ? busy() : error;
   } finally {
-    // Nothing of the answer depends on its end; a request for the same place waits for it at the lock.
-    void begin(tx.rollback());
+    await tx.rollback();
   }
 }
 
@@ -113,20 +102,17 @@ function busy(): Refusal {
  * Limits of time, the search path, the turn of the place, and the tables. Without one of them its name would mean the
  * table of today; held, none can be dropped meanwhile.
  */
-function beginningOf(tx: Tx, ownerId: string, projections: readonly Projection[]): Statement[] {
+async function begin(tx: Tx, ownerId: string, projections: readonly Projection[]): Promise<void> {
   const tables = projections.flatMap((projection) =>
-    projection.tables.map((table) => `"${schemaOf(projection)}"."${table}"`),
+    projection.tables.map(({ name }) => `"${schemaOf(projection)}"."${name}"`),
   );
-  const turn = createHash("sha256").update(`as of ${ownerId}`).digest().readBigInt64BE();
-  return [
-    tx.raw(
-      `select set_config('statement_timeout', ?, true), set_config('lock_timeout', ?, true),
-         set_config('search_path', ?, true)`,
-      [String(statementMaxMs), String(lockMaxMs), searchPathOf(projections)],
-    ),
-    tx.raw("select pg_advisory_xact_lock(?::bigint)", [turn.toString()]),
-    tx.raw(`lock table ${tables.join(", ")} in row exclusive mode`),
-  ];
+  await tx.raw(
+    `select set_config('statement_timeout', ?, true), set_config('lock_timeout', ?, true),
+       set_config('search_path', ?, true)`,
+    [String(statementMaxMs), String(lockMaxMs), searchPathOf(projections)],
+  );
+  await takeLock(tx, `as of ${ownerId}`);
+  await tx.raw(`lock table ${tables.join(", ")} in row exclusive mode`);
 }
 
 const searchPathOf = (projections: readonly Projection[]): string =>
@@ -147,7 +133,7 @@ async function prepareTables(db: Knex, projections: readonly Projection[]): Prom
 
 async function makeMissing(db: Knex, projections: readonly Projection[]): Promise<void> {
   const tables = projections.flatMap((projection) =>
-    projection.tables.map((table) => `${schemaOf(projection)}.${table}`),
+    projection.tables.map(({ name }) => `${schemaOf(projection)}.${name}`),
   );
   const { rows } = await db.raw<{ rows: { missing: string }[] }>(
     "select name as missing from unnest(?::text[]) as name where to_regclass(name) is null",
@@ -174,10 +160,10 @@ async function makeTables(db: Knex, projection: Projection): Promise<void> {
       await tx.raw("drop schema ?? cascade", [nspname]);
     }
     await tx.raw("create schema ??", [schema]);
-    await inSchema(tx, schema, () => projection.create(tx));
+    await inSchema(tx, schema, () => createTables(tx, projection.tables));
     // What is never committed need not be logged either.
-    for (const table of projection.tables) {
-      await tx.raw("alter table ??.?? set unlogged", [schema, table]);
+    for (const { name } of projection.tables) {
+      await tx.raw("alter table ??.?? set unlogged", [schema, name]);
     }
   });
 }

@@ -1,11 +1,11 @@
 import { setTimeout as delay } from "node:timers/promises";
+
 import type { Recorded } from "../../events/core/event.ts";
-import type { EventStore } from "../../platform/event-store/event-store.ts";
 import { type CheckpointRow, readCheckpoints } from "./checkpoint.ts";
 import { type FeedDeps, readAfter, stop } from "./feed.ts";
 import { liveSchema } from "./install.ts";
 import { join } from "./join.ts";
-import { CannotApply, type Projection, project } from "./projection.ts";
+import { applyAfter, CannotApply, type Projection } from "./projection.ts";
 import { rebuild } from "./rebuild.ts";
 import { brief, mayPass } from "./retry.ts";
 
@@ -60,24 +60,34 @@ async function catchUp(
   projection: Projection,
   signal: AbortSignal,
 ): Promise<void> {
-  const { db, store, context } = deps;
   for (;;) {
     signal.throwIfAborted();
-    const row = await db<CheckpointRow>("projection_progress")
-      .where({ name: projection.name })
-      .first();
-    if (row?.state !== "behind") return;
-    const page = await readPage(store, row.position);
-    await project(db, projection, page, context, "behind");
-    const position = page.at(-1)?.position ?? row.position;
-    if (page.length === pageEventsMax) continue;
+    const position = await applyPage(deps, projection);
+    if (position === undefined) return;
     if (await join(deps, projection, { schema: liveSchema, position })) return;
   }
 }
 
-async function readPage(store: EventStore, position: bigint): Promise<readonly Recorded[]> {
+/** @returns where it is then; undefined when it is not behind any more */
+async function applyPage(
+  { db, store, context }: CatchUpDeps,
+  projection: Projection,
+): Promise<bigint | undefined> {
+  const { name } = projection;
+  const stored = await db<CheckpointRow>("projection_progress").where({ name }).first();
+  if (stored?.state !== "behind") return undefined;
+  const after = stored.position;
   const page: Recorded[] = [];
-  const options = { ...readAfter(position), countMax: pageEventsMax };
+  const options = { ...readAfter(after), countMax: pageEventsMax };
   for await (const event of store.readAll(options)) page.push(event);
-  return page;
+  const position = page.at(-1)?.position ?? after;
+  return db.transaction(async (tx) => {
+    await tx.raw("set local synchronous_commit = off");
+    // Another process may have led meanwhile.
+    const unmoved = { name, state: "behind", position: after };
+    const moved = await tx("projection_checkpoint").where(unmoved).update({ position });
+    if (moved === 0) return undefined;
+    await applyAfter(tx, projection, after, page, context);
+    return position;
+  });
 }

@@ -2,6 +2,7 @@ import type { Knex } from "knex";
 
 import { Refusal } from "../../platform/refusal.ts";
 import { beforeEverything, type CheckpointRow } from "./checkpoint.ts";
+import { behind } from "./visible.ts";
 
 /** The read models that decide who may change a ref. */
 const deciding = [
@@ -47,4 +48,9 @@ export async function mustDecideByCurrent(db: Knex): Promise<void> {
   if ((await notCurrent(db, deciding)).length === 0) return;
   const message = "Refs cannot be changed while what protects them is not up to date. Try again.";
   throw new Refusal("unavailable", "projection.not_current", message, { retryAfterSeconds: 5 });
+}
+
+/** @throws Refusal `projection.lagging` when a read model has stopped or is built again */
+export async function mustBeCurrent(db: Knex, name: string): Promise<void> {
+  if ((await notCurrent(db, [name])).length > 0) throw behind();
 }

@@ -1,21 +1,12 @@
 import type { Knex } from "knex";
-import type { Recorded } from "../../events/core/event.ts";
+
 import type { EventStore } from "../../platform/event-store/event-store.ts";
-import { allOf, begin } from "../../platform/postgres/pipelined.ts";
-import { announce, moveFeed, reread } from "./announce.ts";
+import { moveFeed } from "./announce.ts";
 import type { Batch } from "./batch.ts";
-import {
-  beforeEverything,
-  type FeedName,
-  followFeed,
-  leaveFeed,
-  lockFeed,
-  moveCheckpoint,
-  type StoredCheckpoint,
-} from "./checkpoint.ts";
+import { beforeEverything, lockFeed, type StoredCheckpoint } from "./checkpoint.ts";
 import {
   applyAfter,
-  feedOf,
+  CannotApply,
   type Projection,
   type ProjectionContext,
   type Tx,
@@ -37,206 +28,68 @@ export type FeedDeps = Readonly<{
   log: Log;
 }>;
 
-/** A checkpoint this far behind the subscription is no gap to fill in passing. */
-const gapEventsMax = 1_000;
-
-/** A live checkpoint was set back by hand or by a restored backup. */
-class CheckpointTooOld extends Error {
-  override readonly name = "CheckpointTooOld";
-
-  constructor(name: string) {
-    super(`The checkpoint of ${name} lies far behind the subscription`);
-  }
-}
-
 /**
- * Applies a batch to all live projections in one transaction. When one of them cannot take it, each
- * is given the batch by itself: the others go on, and that one stops right before the event it
- * cannot apply. It keeps its checkpoint there; nothing is ever skipped.
+ * Applies a batch to all live read models and moves the feed in one transaction: after a crash, either all of it
+ * happened or nothing did. When one of them cannot take an event, the events are given one by one, and that read
+ * model stops right before the event; it keeps its checkpoint there, and nothing is ever skipped.
  *
- * @returns whether all of them are where the feed is now
- * @throws what Postgres says when it cannot be reached now: the same batch may be given again.
+ * @throws what PostgreSQL says when it cannot be reached now: the same batch may be given again
  */
-export async function feed(deps: FeedDeps, name: FeedName, batch: Batch): Promise<boolean> {
-  const projections = deps.projections.filter((projection) => feedOf(projection) === name);
+export async function feed(deps: FeedDeps, batch: Batch): Promise<void> {
   try {
-    const fed = await deps.db.transaction(async (tx) => {
-      const areAll = await feedAll(tx, { ...deps, projections }, name, batch);
-      const last =
-        areAll === undefined ? undefined : await begun(tx, moveFeed(tx, name, batch.upTo));
-      return { areAll, last };
-    });
-    // Where it fails, the commit took everything back.
-    await fed.last?.done;
-    return fed.areAll === true;
+    await deps.db.transaction((tx) => feedLive(tx, deps, batch));
   } catch (error) {
     if (mayPass(error)) throw error;
-    for (const projection of projections) await feedAlone(deps, projection, batch);
-    await announce(deps.db, reread);
-    return false;
+    if (batch.events.length > 1) return feedOneByOne(deps, batch);
+    const failed = deps.projections.find(
+      ({ name }) => error instanceof CannotApply && name === error.projection,
+    );
+    if (failed === undefined) throw error;
+    await stop(deps, failed, error);
+    await feed(deps, batch);
   }
 }
 
-/** Resolves once the statement is sent, so that the commit can be sent behind it without a wait. */
-async function begun(
-  tx: Tx,
-  statement: PromiseLike<unknown>,
-): Promise<Readonly<{ done: Promise<unknown> }>> {
-  const sent = new Promise<void>((resolve) => void tx.once("query", () => resolve()));
-  const done = begin(statement);
-  await Promise.race([sent, done.catch(() => undefined)]);
-  return { done };
+async function feedOneByOne(deps: FeedDeps, { after, upTo, events }: Batch): Promise<void> {
+  let position = after;
+  for (const event of events) {
+    await feed(deps, { after: position, upTo: event.position, events: [event] });
+    position = event.position;
+  }
+  await feed(deps, { after: position, upTo, events: [] });
 }
 
-/**
- * The batch into all that are live. The statements of one do not wait for those of another: each has tables of its own.
- *
- * @returns whether these are all there are; undefined when there is none, so that no position has to move
- */
-async function feedAll(
-  tx: Tx,
-  deps: FeedDeps,
-  feed: FeedName,
-  batch: Batch,
-): Promise<boolean | undefined> {
-  const [fed, rows] = await Promise.all([lockFeed(tx, feed), readFed(tx)]);
-  const live = deps.projections.filter((projection) =>
-    isFed(rows.get(projection.name), projection),
-  );
-  await allOf(live.map((projection) => take(tx, deps, projection, { batch, rows, fed })));
-  if (live.length === 0) return undefined;
-  const names = new Set(live.map(({ name }) => name));
-  const stored = [...rows.values()].filter((row) => row.feed === feed);
-  // Who caught up outside of the feed may be ahead of it, and waits for it without taking an event twice.
-  const reached = fed > batch.upTo ? fed : batch.upTo;
-  const isJoining = ({ name, position }: Fed) =>
-    names.has(name) && position !== null && position <= reached;
+async function feedLive(tx: Tx, deps: FeedDeps, batch: Batch): Promise<void> {
+  const fed = await lockFeed(tx);
+  const rows = await tx<StoredCheckpoint>("projection_checkpoint").where({ state: "live" });
+  const checkpoints = new Map(rows.map((row) => [row.name, row]));
   // What another release has built follows the feed of that release alone.
-  const isLeft = ({ name, position }: Fed) => !names.has(name) && position === null;
-  await leaveFeed(
-    tx,
-    stored.filter(isLeft).map(({ name }) => name),
+  const live = deps.projections.filter(
+    ({ name, version }) => checkpoints.get(name)?.version === version,
   );
-  await followFeed(
-    tx,
-    stored.filter(isJoining).map(({ name }) => name),
-  );
-  const isApart = (row: Fed) => row.position !== null && !isJoining(row);
-  return live.length === deps.projections.length && !stored.some(isApart);
-}
-
-/** The batch into one of them, which has a position of its own from then on. */
-async function feedOne(deps: FeedDeps, projection: Projection, batch: Batch): Promise<void> {
-  await deps.db.transaction(async (tx) => {
-    const fed = await lockFeed(tx, feedOf(projection));
-    const rows = await readFed(tx);
-    if (!isFed(rows.get(projection.name), projection)) return;
-    await take(tx, deps, projection, { batch, rows, fed });
-    await moveCheckpoint(tx, projection.name, batch.upTo);
-  });
-}
-
-const isFed = (row: Fed | undefined, projection: Projection): boolean =>
-  row?.state === "live" && row.version === projection.version && row.feed === feedOf(projection);
-
-/** What the feed has to know of a checkpoint; the tables of 57 take longer to read than all the rest. */
-type Fed = Pick<StoredCheckpoint, "name" | "version" | "position" | "state" | "feed">;
-
-async function readFed(tx: Tx): Promise<ReadonlyMap<string, Fed>> {
-  const columns = ["name", "version", "position", "state", "feed"] as const;
-  const rows = await tx<StoredCheckpoint>("projection_checkpoint").select<Fed[]>(columns);
-  return new Map(rows.map((row) => [row.name, row]));
-}
-
-type Given = Readonly<{
-  batch: Batch;
-  rows: ReadonlyMap<string, Fed>;
-  /** Where those are that have no position of their own. */
-  fed: bigint;
-}>;
-
-async function take(
-  tx: Tx,
-  deps: FeedDeps,
-  projection: Projection,
-  { batch, rows, fed }: Given,
-): Promise<void> {
-  const position = rows.get(projection.name)?.position ?? fed;
-  const missed = await missedBetween(deps.store, projection, position, batch.after);
-  await applyAfter(tx, projection, position, [...missed, ...batch.events], deps.context);
-}
-
-/** Usually nothing: events from a checkpoint to the start of a batch that begins after it. */
-async function missedBetween(
-  store: EventStore,
-  projection: Projection,
-  position: bigint,
-  batchAfter: bigint,
-): Promise<readonly Recorded[]> {
-  const missed: Recorded[] = [];
-  if (position >= batchAfter) return missed;
-  for await (const event of store.readAll(readAfter(position))) {
-    if (event.position > batchAfter) break;
-    if (missed.length === gapEventsMax) throw new CheckpointTooOld(projection.name);
-    missed.push(event);
+  for (const projection of live) {
+    // Who caught up outside of the feed may be ahead of it, and takes no event twice.
+    const after = checkpoints.get(projection.name)?.position ?? fed;
+    await applyAfter(tx, projection, after, batch.events, deps.context);
   }
-  return missed;
-}
-
-async function feedAlone(deps: FeedDeps, projection: Projection, batch: Batch): Promise<void> {
-  try {
-    await feedOne(deps, projection, batch);
-  } catch (error) {
-    if (mayPass(error)) throw error;
-    if (error instanceof CheckpointTooOld) await setBehind(deps, projection);
-    else await stopAt(deps, projection, batch);
-  }
-}
-
-/** Finds the event it cannot take and applies what comes before: the checkpoint shows where it is. */
-async function stopAt(deps: FeedDeps, projection: Projection, batch: Batch): Promise<void> {
-  let { after } = batch;
-  const events = batch.events.filter(({ type }) => projection.types.has(type));
-  try {
-    for (const event of events) {
-      await feedOne(deps, projection, { after, upTo: event.position, events: [event] });
-      after = event.position;
-    }
-    await feedOne(deps, projection, { after, upTo: batch.upTo, events: [] });
-  } catch (error) {
-    if (mayPass(error)) throw error;
-    await stop(deps, projection, error);
-  }
+  const names = live.map(({ name }) => name);
+  await moveFeed(tx, { from: fed, to: batch.upTo, live: names });
 }
 
 /** Stops a projection where it is; it is tried again when a process becomes the leader. */
 export async function stop(
   { db, log }: Pick<FeedDeps, "db" | "log">,
-  projection: Projection,
+  { name }: Projection,
   error: unknown,
 ): Promise<void> {
   const failure = error instanceof Error ? error.message : String(error);
-  await leave(db, projection, { state: "failed", failure });
-  log.error({ projection: projection.name, err: brief(error) }, "projection stopped");
-}
-
-async function setBehind({ db, log }: FeedDeps, projection: Projection): Promise<void> {
-  await leave(db, projection, { state: "behind" });
-  log.warn({ projection: projection.name }, "projection fell behind the subscription");
-}
-
-/** Where it is, whatever the feed does next. */
-async function leave(
-  db: Knex,
-  projection: Projection,
-  as: Partial<Pick<StoredCheckpoint, "state" | "failure">>,
-): Promise<void> {
-  const { name } = projection;
   await db.transaction(async (tx) => {
-    await lockFeed(tx, feedOf(projection));
-    await leaveFeed(tx, [name]);
-    await tx<StoredCheckpoint>("projection_checkpoint").where({ name }).update(as);
+    const position = tx.raw("coalesce(position, ?)", [String(await lockFeed(tx))]);
+    await tx("projection_checkpoint")
+      .where({ name })
+      .update({ state: "failed", failure, position });
   });
+  log.error({ projection: name, err: brief(error) }, "projection stopped");
 }
 
 /** `after` of a read that starts behind a checkpoint. */

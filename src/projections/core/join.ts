@@ -1,15 +1,10 @@
 import type { Recorded } from "../../events/core/event.ts";
 import type { EventStore } from "../../platform/event-store/event-store.ts";
 import { announce, reread } from "./announce.ts";
-import {
-  type CheckpointRow,
-  lockCheckpoints,
-  lockFeed,
-  type StoredCheckpoint,
-} from "./checkpoint.ts";
+import { type CheckpointRow, lockFeed, type StoredCheckpoint } from "./checkpoint.ts";
 import { type FeedDeps, readAfter } from "./feed.ts";
 import { inSchema } from "./install.ts";
-import { applyAfter, feedOf, type Projection, type Tx } from "./projection.ts";
+import { applyAfter, type Projection, type Tx } from "./projection.ts";
 
 /** What may be left to apply while everything else waits. */
 export const restEventsMax = 500;
@@ -23,63 +18,47 @@ export type Built = Readonly<{
 }>;
 
 /**
- * Makes a projection live: under the lock of the feed, so that the subscription stands still, applies the rest up to where the live ones are. False when the rest is too long to let the
- * others wait; nothing has changed then.
+ * Makes a projection live: under the lock of the feed, so that the subscription stands still, applies the rest up to
+ * where the feed is. One that is ahead of it waits there for the feed.
+ *
+ * @returns false when the rest is too long to let the others wait; nothing has changed then
  */
 export async function join(deps: FeedDeps, projection: Projection, built: Built): Promise<boolean> {
-  const feed = feedOf(projection);
-  const together = deps.projections.filter((other) => feedOf(other) === feed);
-  const names = together.map(({ name }) => name);
+  const { name, version } = projection;
   return deps.db.transaction(async (tx) => {
-    const fed = await lockFeed(tx, feed);
-    const stored = await lockCheckpoints(tx, names);
-    const rows = [...stored.values()].map((row) => ({ ...row, position: row.position ?? fed }));
-    const row = rows.find(({ name }) => name === projection.name);
+    const fed = await lockFeed(tx);
+    const row = await tx<StoredCheckpoint>("projection_checkpoint")
+      .where({ name })
+      .forUpdate()
+      .first();
     if (row === undefined) return false;
-    const target = furthest(rows.filter(({ state }) => state === "live"));
-    const rest = await readRest(deps.store, built.position, target);
+    const rest = await readRest(deps.store, built.position, fed);
     if (rest.length > restEventsMax) return false;
     await inSchema(tx, built.schema, () =>
       applyAfter(tx, projection, built.position, rest, deps.context),
     );
-    await built.finish?.(tx, row);
-    const reached = [built.position, target, rest.at(-1)?.position];
-    await tx<StoredCheckpoint>("projection_checkpoint")
-      .where({ name: projection.name })
-      .update({
-        version: projection.version,
-        tables: [...projection.tables],
-        position: max(reached),
-        state: "live",
-        failure: null,
-      });
+    await built.finish?.(tx, { ...row, position: row.position ?? fed });
+    const position = built.position > fed ? built.position : null;
+    const tables = projection.tables.map((table) => table.name);
+    await tx("projection_checkpoint")
+      .where({ name })
+      .update({ version, tables, position, state: "live", failure: null });
     await announce(tx, reread);
     return true;
   });
 }
 
-function furthest(rows: readonly CheckpointRow[]): bigint | undefined {
-  return rows.length === 0 ? undefined : max(rows.map(({ position }) => position));
-}
-
-function max(positions: readonly (bigint | undefined)[]): bigint {
-  return positions.reduce<bigint>(
-    (most, position) => (position !== undefined && position > most ? position : most),
-    -1n,
-  );
-}
-
-/** Up to where the live ones are; to the end of the log when there are none. One more than allowed. */
+/** Up to where the feed is; one more than allowed at most. */
 async function readRest(
   store: EventStore,
   position: bigint,
-  target: bigint | undefined,
+  fed: bigint,
 ): Promise<readonly Recorded[]> {
   const rest: Recorded[] = [];
-  if (target !== undefined && position >= target) return rest;
+  if (position >= fed) return rest;
   const options = { ...readAfter(position), countMax: restEventsMax + 1 };
   for await (const event of store.readAll(options)) {
-    if (target !== undefined && event.position > target) break;
+    if (event.position > fed) break;
     rest.push(event);
   }
   return rest;

@@ -2,14 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Knex } from "knex";
 
 import type { EventStore } from "../../platform/event-store/event-store.ts";
-import {
-  beforeEverything,
-  type CheckpointRow,
-  feeds,
-  leaveFeed,
-  lockFeed,
-  type StoredCheckpoint,
-} from "./checkpoint.ts";
+import { beforeEverything, type CheckpointRow, lockFeed } from "./checkpoint.ts";
 import type { Log } from "./feed.ts";
 
 /** A log that is being restored gets there by itself. */
@@ -60,10 +53,8 @@ export async function untilLogReaches(
 /** Where they are: the feed moves on for none of them. */
 async function stopAll(db: Knex, failure: string): Promise<void> {
   await db.transaction(async (tx) => {
-    for (const feed of feeds) await lockFeed(tx, feed);
-    const names = await tx<StoredCheckpoint>("projection_checkpoint").pluck("name");
-    await leaveFeed(tx, names);
-    await tx<StoredCheckpoint>("projection_checkpoint").update({ state: "failed", failure });
+    const position = tx.raw("coalesce(position, ?)", [String(await lockFeed(tx))]);
+    await tx("projection_checkpoint").update({ state: "failed", failure, position });
   });
 }
 

@@ -1,16 +1,24 @@
-import type { Tx } from "./projection.ts";
-import { type KeptTotal, keptTotal } from "./total.ts";
+import type { Knex } from "knex";
 
-const isPublic = "is_private = false and deleted_at is null";
+import { type Count, defineTable } from "./table.ts";
 
-/** How many rows of a table everybody may see. */
-export const publicTotalOf = (table: string): KeptTotal =>
-  keptTotal(table, isPublic, ["is_private", "deleted_at"]);
+/** Of a table whose rows may be private and are kept for a while when they are deleted. */
+export const publicIndex = "(created_at, id) where is_private = false and deleted_at is null";
 
-/** Serves the lists of the rows that everybody may see, the oldest first. */
-export async function createPublicIndex(tx: Tx, table: string): Promise<void> {
-  await tx.raw(`create index ?? on ?? (created_at, id) where ${isPublic}`, [
-    `${table}_public`,
-    table,
-  ]);
+type VisibilityTotal = Readonly<{ is_private: boolean; total: bigint }>;
+
+/** How many rows of a table are public, and how many private, without those that were deleted. */
+export const countByVisibility = (table: string): Count => ({
+  table: defineTable<VisibilityTotal>({
+    name: `${table}_total`,
+    columns: { is_private: "boolean", total: "bigint" },
+    key: ["is_private"],
+  }),
+  where: "deleted_at is null",
+});
+
+/** How many rows of a table everybody may see: counting them would take longer the more there are. */
+export async function countPublic(db: Knex, table: string): Promise<number> {
+  const row = await db<VisibilityTotal>(`${table}_total`).where({ is_private: false }).first();
+  return Number(row?.total ?? 0n);
 }

@@ -2,11 +2,12 @@ import { decode } from "../../events/core/decode.ts";
 import type { EventOf, EventSchemas, Recorded } from "../../events/core/event.ts";
 import { Sealed } from "../../events/core/sealed.ts";
 import { withFormerTypes } from "../../events/core/upcast.ts";
+import { storableText, storableValue } from "../../platform/storable-text.ts";
 import type { Subject } from "./announce.ts";
 import type { Change } from "./change.ts";
-import { CannotApply, type Projection, storableContext, storableEvent } from "./projection.ts";
+import { CannotApply, type Projection } from "./projection.ts";
 import { mayPass } from "./retry.ts";
-import { type AnyTable, createLateIndexes, createTables } from "./table.ts";
+import type { AnyTable } from "./table.ts";
 import { write } from "./write.ts";
 
 /** Personal data in clear, or null once its subject was forgotten. */
@@ -58,25 +59,27 @@ export function defineReadModel<Schemas extends EventSchemas>(
       throw mayPass(error) ? error : new CannotApply(name, recorded, error);
     }
   };
-  const applyAll: Projection["applyAll"] = async (tx, batch, context) => {
-    const own = batch.filter(({ type }) => types.has(type)).map(storableEvent);
-    const open = model.opens ? await opened(own, storableContext(context).open) : unopened;
-    await write(
-      tx,
-      own.flatMap((event) => changesOf(event, open)),
-    );
-  };
   return {
     name,
     version,
-    tables: tables.map((table) => table.name),
-    create: (tx) => createTables(tx, tables),
-    index: (tx) => createLateIndexes(tx, tables),
+    tables,
     types,
     ...(announces && { announces }),
-    apply: (tx, event, context) => applyAll(tx, [event], context),
-    applyAll,
+    async apply(tx, batch, context) {
+      const storable = batch.map(storableEvent);
+      const open = model.opens ? await opened(storable, context.open) : unopened;
+      await write(
+        tx,
+        storable.flatMap((event) => changesOf(event, open)),
+      );
+    },
   };
+}
+
+/** The log may hold texts that PostgreSQL does not take; none of them stops a read model. */
+function storableEvent(recorded: Recorded): Recorded {
+  const data = storableValue(recorded.data);
+  return data === recorded.data ? recorded : { ...recorded, data };
 }
 
 const unopened: Open = () => {
@@ -90,7 +93,12 @@ async function opened(
 ): Promise<Open> {
   const texts = [...new Set(events.flatMap(({ data }) => [...sealedIn(data)]))];
   const clear = new Map(
-    await Promise.all(texts.map(async (text) => [text, await open(text)] as const)),
+    await Promise.all(
+      texts.map(async (text) => {
+        const clearText = await open(text);
+        return [text, clearText === null ? null : storableText(clearText)] as const;
+      }),
+    ),
   );
   return (sealed) => (sealed ? (clear.get(sealed) ?? null) : null);
 }

@@ -3,12 +3,11 @@ import type { Knex } from "knex";
 import type { Recorded } from "../../events/core/event.ts";
 import type { EventStore } from "../../platform/event-store/event-store.ts";
 import { openPostgres } from "../../platform/postgres.ts";
-import { buildersMax, pages, takenPages } from "./build-page.ts";
+import { applyPage, buildersMax, finishTables, pages, prepareBuild } from "./build.ts";
 import { beforeEverything } from "./checkpoint.ts";
 import { withLock } from "./leader.ts";
 import type { Projection } from "./projection.ts";
 import { nextSchema, type RebuildDeps, type RebuildOptions, rebuildLock } from "./rebuild.ts";
-import { createAllTables, indexTables, prepareSchema } from "./rebuild-tables.ts";
 
 /** Up to and with a position, or before the first event that happened after a time. */
 export type LogEnd = Readonly<{ position: bigint }> | Readonly<{ time: Date }>;
@@ -33,7 +32,7 @@ export class SchemaTaken extends Error {
 }
 
 const mark = "Read models of the past, made by ledgerforge rebuild --until";
-const building = "_building";
+const halfBuilt = "_building";
 const reserved =
   /^(?:pg_|as_of_|read_model(?:_next)?$|public$|bullmq$|information_schema$)|_building$/;
 
@@ -56,7 +55,7 @@ export async function rebuildUntil(
   const { schema } = options;
   await dropLeftOver(deps, options);
   const held = await withLock(deps.databaseUrl, lockOf(schema), options.signal, async (signal) => {
-    for (const name of [schema, `${schema}${building}`]) await mustBeOurs(deps.db, name);
+    for (const name of [schema, `${schema}${halfBuilt}`]) await mustBeOurs(deps.db, name);
     return build(deps, projections, { ...options, signal });
   });
   return held?.result;
@@ -72,8 +71,8 @@ async function dropLeftOver(
   { schema, signal }: Readonly<{ schema?: string; signal: AbortSignal }>,
 ): Promise<void> {
   for (const name of await schemasOfPast(db)) {
-    if (!name.endsWith(building) || name === `${schema}${building}`) continue;
-    const lock = lockOf(name.slice(0, -building.length));
+    if (!name.endsWith(halfBuilt) || name === `${schema}${halfBuilt}`) continue;
+    const lock = lockOf(name.slice(0, -halfBuilt.length));
     await withLock(databaseUrl, lock, signal, () => drop(db, name));
   }
 }
@@ -113,28 +112,28 @@ async function build(
   projections: readonly Projection[],
   { schema, until, signal, onProgress }: PastOptions,
 ): Promise<PastBuilt> {
-  const draft = `${schema}${building}`;
+  const draft = `${schema}${halfBuilt}`;
   const next = openPostgres(deps.databaseUrl, {
     searchPath: [draft, "public"],
     poolMax: buildersMax,
     applicationName: "ledgerforge rebuild",
   });
+  const building = { next, schema: draft, projections, context: deps.context };
   const startedAt = performance.now();
   let [events, position] = [0, beforeEverything];
   try {
-    await prepareSchema(next, draft, projections, mark);
-    await createAllTables(next, draft, projections);
+    await prepareBuild(building, mark);
     const end = (await deps.store.head()) ?? beforeEverything;
     const head = "position" in until && until.position < end ? until.position : end;
-    const given = pagesUntil(deps.store, until);
-    for await (const page of takenPages({ deps, next, remaining: projections }, given)) {
+    for await (const page of pagesUntil(deps.store, until)) {
       signal.throwIfAborted();
+      await applyPage(building, page);
       events += page.length;
       position = page.at(-1)?.position ?? position;
       const elapsedMs = performance.now() - startedAt;
       onProgress?.({ position, head: position > head ? position : head, events, elapsedMs });
     }
-    await indexTables(next, draft, projections);
+    await finishTables(building);
     await next.transaction(async (tx) => {
       // Another session may have created a schema of this name meanwhile.
       await mustBeOurs(tx, schema);

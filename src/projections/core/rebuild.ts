@@ -1,15 +1,20 @@
 import { setTimeout as delay } from "node:timers/promises";
-import type { Knex } from "knex";
 import { openPostgres } from "../../platform/postgres.ts";
 import { sqlState } from "../../platform/postgres-error.ts";
-import { buildersMax, pages, takenPages } from "./build-page.ts";
+import {
+  applyPage,
+  type Building,
+  buildersMax,
+  finishTables,
+  pages,
+  prepareBuild,
+} from "./build.ts";
 import { beforeEverything, type CheckpointRow, type StoredCheckpoint } from "./checkpoint.ts";
 import type { FeedDeps } from "./feed.ts";
-import { createTables, dropTables, install, liveSchema } from "./install.ts";
+import { dropTables, install, liveSchema } from "./install.ts";
 import { join, restEventsMax } from "./join.ts";
 import { withLock } from "./leader.ts";
 import type { Projection, Tx } from "./projection.ts";
-import { emptyUpTo, indexTables, prepareSchema } from "./rebuild-tables.ts";
 import { type Comparison, compareTables } from "./verify.ts";
 
 /** Where tables grow before they take the place of those in `read_model`. */
@@ -72,46 +77,35 @@ export async function rebuild(
   return held?.result;
 }
 
-type Build = Readonly<{
-  deps: RebuildDeps;
-  /** Looks names up in the schema of the new tables, whose checkpoints lie there too. */
-  next: Knex;
-  options: RebuildOptions;
-  startedAt: number;
-}> & {
-  /** Not swapped yet. */
-  remaining: readonly Projection[];
-  /** Those whose tables are there: they are made for the first event, or for the swap. */
-  made: Set<Projection>;
-  position: bigint;
-  events: number;
-};
+type Build = Building &
+  Readonly<{ deps: RebuildDeps; options: RebuildOptions; startedAt: number }> & {
+    position: bigint;
+    events: number;
+  };
 
 async function buildAndSwap(
   deps: RebuildDeps,
   projections: readonly Projection[],
   options: RebuildOptions,
 ): Promise<Rebuilt> {
+  const { context } = deps;
   const next = openPostgres(deps.databaseUrl, {
     searchPath: [nextSchema, "public"],
     poolMax: buildersMax,
     applicationName: "ledgerforge rebuild",
   });
   const startedAt = performance.now();
-  const start = {
-    remaining: projections,
-    made: new Set<Projection>(),
-    position: beforeEverything,
-    events: 0,
+  const building = { next, schema: nextSchema, projections, context };
+  const build: Build = {
+    ...{ ...building, deps, options, startedAt },
+    ...{ position: beforeEverything, events: 0 },
   };
-  const build: Build = { deps, next, options, startedAt, ...start };
   try {
     await deps.db.transaction((tx) => installMissing(tx, projections));
-    await prepareSchema(next, nextSchema, projections);
+    await prepareBuild(build);
     await buildToEnd(build);
-    await leaveEmpty(build);
     const comparisons: Comparison[] = [];
-    for (const projection of build.remaining) comparisons.push(...(await swap(build, projection)));
+    for (const projection of projections) comparisons.push(...(await swap(build, projection)));
     return { events: build.events, elapsedMs: performance.now() - startedAt, comparisons };
   } finally {
     await next.raw("drop schema if exists ?? cascade", [nextSchema]).catch(() => undefined);
@@ -133,18 +127,18 @@ async function buildToEnd(build: Build): Promise<void> {
   let before: number;
   do {
     before = build.events;
-    await buildPass(build);
-    if (before === 0) await indexTables(build.next, nextSchema, [...build.made]);
+    await buildPass(build, build.projections);
+    if (before === 0) await finishTables(build);
   } while (build.events - before > restEventsMax);
 }
 
 /** From where the build stands to the end of the log as it is met. */
-async function buildPass(build: Build): Promise<void> {
+async function buildPass(build: Build, projections: readonly Projection[]): Promise<void> {
   const { deps, options, startedAt } = build;
   let head = (await deps.store.head()) ?? beforeEverything;
-  const prepare = (projection: Projection) => makeTables(build, projection);
-  for await (const page of takenPages({ ...build, prepare }, pages(deps.store, build.position))) {
+  for await (const page of pages(deps.store, build.position)) {
     options.signal.throwIfAborted();
+    await applyPage({ ...build, projections }, page);
     build.position = page.at(-1)?.position ?? build.position;
     build.events += page.length;
     if (build.position > head) head = build.position;
@@ -153,28 +147,9 @@ async function buildPass(build: Build): Promise<void> {
   }
 }
 
-async function makeTables({ next, made }: Build, projection: Projection): Promise<void> {
-  if (made.has(projection)) return;
-  await next.transaction((tx) => createTables(tx, nextSchema, projection));
-  made.add(projection);
-}
-
-/** Of read models that no event of the log concerns, those that are empty as well stay as they are. */
-async function leaveEmpty(build: Build): Promise<void> {
-  const { deps, options, position, made } = build;
-  if (options.verify || options.keep) return;
-  const untouched = build.remaining.filter((projection) => !made.has(projection));
-  const empty = await emptyUpTo(deps.db, untouched, position);
-  build.remaining = build.remaining.filter((projection) => !empty.has(projection));
-}
-
 /** Puts the new tables of one projection in the place of the old ones, and makes it live. */
 async function swap(build: Build, projection: Projection): Promise<readonly Comparison[]> {
-  const { deps, options, made } = build;
-  if (!made.has(projection)) {
-    await makeTables(build, projection);
-    await indexTables(build.next, nextSchema, [projection]);
-  }
+  const { deps, options, projections } = build;
   for (let attempt = 1; ; attempt += 1) {
     options.signal.throwIfAborted();
     let comparisons: readonly Comparison[] = [];
@@ -185,16 +160,11 @@ async function swap(build: Build, projection: Projection): Promise<readonly Comp
     };
     try {
       const built = { schema: nextSchema, position: build.position, finish };
-      if (await join(deps, projection, built)) {
-        build.remaining = build.remaining.filter((other) => other !== projection);
-        return comparisons;
-      }
-      await buildPass(build);
+      if (await join(deps, projection, built)) return comparisons;
+      // Those before it have taken the places of the old ones.
+      await buildPass(build, projections.slice(projections.indexOf(projection)));
     } catch (error) {
-      if (error instanceof Compared) {
-        build.remaining = build.remaining.filter((other) => other !== projection);
-        return error.comparisons;
-      }
+      if (error instanceof Compared) return error.comparisons;
       if (sqlState(error) !== lockNotAvailable || attempt === swapAttemptsMax) throw error;
       await delay(swapLockTimeoutMs * Math.random());
     }
@@ -210,7 +180,7 @@ async function compare(
   if (row.state !== "live" || row.version !== version) return [];
   const comparisons: Comparison[] = [];
   for (const table of tables) {
-    comparisons.push(await compareTables(tx, table, [liveSchema, nextSchema]));
+    comparisons.push(await compareTables(tx, table.name, [liveSchema, nextSchema]));
   }
   return comparisons;
 }
@@ -223,7 +193,7 @@ async function replaceTables(
   await tx.raw("select set_config('lock_timeout', ?, true)", [`${swapLockTimeoutMs}ms`]);
   await dropTables(tx, liveSchema, row.tables);
   for (const table of tables) {
-    await tx.raw("alter table ??.?? set schema ??", [nextSchema, table, liveSchema]);
+    await tx.raw("alter table ??.?? set schema ??", [nextSchema, table.name, liveSchema]);
   }
   // What was made from the log that was there before is made again as well.
   await tx("as_of_snapshot").withSchema("public").where({ read_model: name }).delete();

@@ -1,6 +1,6 @@
 import type { Knex } from "knex";
 
-import type { AnyTable, Columns } from "./table.ts";
+import { type AnyTable, type Columns, quoted } from "./table.ts";
 
 /** Rows as one parameter: PostgreSQL takes the types of the columns from the table. */
 const given = "json_populate_recordset(null::??, ?::json) as given";
@@ -25,7 +25,7 @@ export function updates(tx: Knex, table: AnyTable, all: readonly Update[]): Knex
   const where = Object.keys(first.where);
   const rows = all.map((update) => ({ ...update.columns, ...update.where }));
   return alike(rows).map(({ columns, json }) => {
-    const set = without(columns, where).map((column) => `${column} = given.${column}`);
+    const set = without(columns, where).map((column) => `"${column}" = given."${column}"`);
     const text = `update ?? as stored set ${set.join(", ")} from ${given} where ${equal(where)}`;
     return tx.raw(text, [table.name, table.name, json]);
   });
@@ -36,20 +36,20 @@ export function insertions(tx: Knex, table: AnyTable, rows: readonly Columns[]):
   const { name, key, kept = [] } = table;
   return alike(rows).map(({ columns, json }) => {
     const set = without(columns, [...key, ...kept]).map(
-      (column) => `${column} = excluded.${column}`,
+      (column) => `"${column}" = excluded."${column}"`,
     );
     const action = set.length === 0 ? "nothing" : `update set ${set.join(", ")}`;
     return tx.raw(
-      `insert into ?? (${columns.join(", ")})
-       select ${columns.map((column) => `given.${column}`).join(", ")} from ${given}
-       on conflict (${key.join(", ")}) do ${action}`,
+      `insert into ?? (${quoted(columns).join(", ")})
+       select ${columns.map((column) => `given."${column}"`).join(", ")} from ${given}
+       on conflict (${quoted(key).join(", ")}) do ${action}`,
       [name, name, json],
     );
   });
 }
 
 const equal = (columns: readonly string[]): string =>
-  columns.map((column) => `stored.${column} = given.${column}`).join(" and ");
+  columns.map((column) => `stored."${column}" = given."${column}"`).join(" and ");
 
 const without = (columns: readonly string[], left: readonly string[]): readonly string[] =>
   columns.filter((column) => !left.includes(column));

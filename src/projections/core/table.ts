@@ -69,11 +69,15 @@ async function createIndexes(
   for (const index of indexes) await tx.raw(`create index on ${name} ${index}`);
 }
 
+/** Names of columns may be words of SQL. */
+export const quoted = (names: readonly string[]): readonly string[] =>
+  names.map((name) => `"${name}"`);
+
 function creation({ name, columns, key }: AnyTable): string {
   const all = Object.entries(columns).map(([column, type]) =>
-    type.endsWith(" null") ? `${column} ${type}` : `${column} ${type} not null`,
+    type.endsWith(" null") ? `"${column}" ${type}` : `"${column}" ${type} not null`,
   );
-  return `create table ${name} (${all.join(", ")}, primary key (${key.join(", ")}))`;
+  return `create table ${name} (${all.join(", ")}, primary key (${quoted(key).join(", ")}))`;
 }
 
 const firings = {

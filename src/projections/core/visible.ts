@@ -135,7 +135,7 @@ type Waiter = Readonly<{ position: bigint; settle: () => void }>;
 
 async function furthestOfAll(db: Knex): Promise<bigint> {
   const row = await db<CheckpointRow>("projection_progress")
-    .where({ state: "live", feed: "answers" })
+    .where({ state: "live" })
     .min<{ min: bigint | null }>("position")
     .first();
   return row?.min ?? beforeEverything;

@@ -30,6 +30,7 @@ export async function write(tx: Tx, changes: Iterable<Change>): Promise<void> {
       await writeAll(tx, pending);
       await tx.raw(each.text, each.bindings as never);
     } else if (each.kind === "put" || isKey(each.table, each.where)) {
+      if (changesKept(pending, each)) await writeTable(tx, pending, each.table);
       note(rowOf(pending, each), each);
     } else {
       await writeTable(tx, pending, each.table);
@@ -66,16 +67,31 @@ type RowChange = Extract<Change, Readonly<{ table: AnyTable }>>;
 const isKey = ({ key }: AnyTable, where: Columns): boolean =>
   Object.keys(where).length === key.length && key.every((column) => Object.hasOwn(where, column));
 
+function keyOf(each: RowChange): Columns {
+  const values = each.kind === "put" ? each.row : each.where;
+  return Object.fromEntries(each.table.key.map((column) => [column, values[column]]));
+}
+
+const nameOf = (each: RowChange): string => Object.values(keyOf(each)).map(String).join("\n");
+
 function rowOf(pending: Map<AnyTable, Map<string, PendingRow>>, each: RowChange): PendingRow {
   const { table } = each;
   const rows = pending.get(table) ?? new Map<string, PendingRow>();
   pending.set(table, rows);
-  const values = each.kind === "put" ? each.row : each.where;
-  const key = Object.fromEntries(table.key.map((column) => [column, values[column]]));
-  const name = Object.values(key).map(String).join("\n");
+  const key = keyOf(each);
+  const name = nameOf(each);
   const row = rows.get(name) ?? { key, removed: false, changed: undefined, put: undefined };
   rows.set(name, row);
   return row;
+}
+
+/** A row that is there keeps these columns when it is put, and they change behind that. */
+function changesKept(pending: Map<AnyTable, Map<string, PendingRow>>, each: RowChange): boolean {
+  const { kept = [] } = each.table;
+  if (each.kind !== "change" || !kept.some((column) => Object.hasOwn(each.columns, column))) {
+    return false;
+  }
+  return pending.get(each.table)?.get(nameOf(each))?.put !== undefined;
 }
 
 function note(row: PendingRow, each: RowChange): void {

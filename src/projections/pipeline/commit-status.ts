@@ -3,9 +3,10 @@ import type { Knex } from "knex";
 import type { UserId } from "../../events/core/ids.ts";
 import { commitStatusEvents } from "../../events/pipeline/commit-status.ts";
 import type { PipelineStatus } from "../../events/pipeline/status.ts";
-import { dropRows, purgeEvents } from "../core/purge.ts";
-import { defineRowProjection } from "../core/row-projection.ts";
-import { tableOf } from "../core/writes.ts";
+import { put } from "../core/change.ts";
+import { purgedFrom, purgeEvents } from "../core/purge.ts";
+import { defineReadModel } from "../core/read-model.ts";
+import { defineTable } from "../core/table.ts";
 
 export type CommitStatusRow = Readonly<{
   project_id: string;
@@ -20,38 +21,33 @@ export type CommitStatusRow = Readonly<{
   updated_at: Date;
 }>;
 
-const statuses = tableOf<CommitStatusRow>({
+const statuses = defineTable<CommitStatusRow>({
   name: "commit_status",
+  columns: {
+    project_id: "uuid",
+    commit_id: "text",
+    name: "text",
+    status: "text",
+    ref: "text null",
+    target_url: "text null",
+    description: "text null",
+    reported_by_id: "uuid",
+    created_at: "timestamptz",
+    updated_at: "timestamptz",
+  },
   key: ["project_id", "commit_id", "name"],
   kept: ["created_at"],
 });
 
-export const commitStatusProjection = defineRowProjection({
+export const commitStatusProjection = defineReadModel({
   name: "commit_status",
-  version: 1,
-  tables: ["commit_status"],
-  async create(tx) {
-    await tx.schema.createTable("commit_status", (table) => {
-      table.uuid("project_id").notNullable();
-      table.text("commit_id").notNullable();
-      table.text("name").notNullable();
-      table.text("status").notNullable();
-      table.text("ref");
-      table.text("target_url");
-      table.text("description");
-      table.uuid("reported_by_id").notNullable();
-      table.timestamp("created_at").notNullable();
-      table.timestamp("updated_at").notNullable();
-      table.primary(["project_id", "commit_id", "name"]);
-    });
-  },
+  version: 2,
+  tables: [statuses],
   events: { ...commitStatusEvents, ...purgeEvents },
-  handlers: {
-    ProjectPurged: async (rows, { data }) =>
-      dropRows(await rows.written(), data.projectId, { commit_status: "project_id" }),
-    CommitStatusReported: (rows, { data }) => {
+  effects: {
+    CommitStatusReported: ({ data }) => {
       const at = new Date(data.reportedAt);
-      const row = {
+      return put(statuses, {
         project_id: data.projectId,
         commit_id: data.commitId,
         name: data.name,
@@ -62,9 +58,9 @@ export const commitStatusProjection = defineRowProjection({
         reported_by_id: data.reportedById,
         created_at: at,
         updated_at: at,
-      };
-      rows.put(statuses, row);
+      });
     },
+    ProjectPurged: purgedFrom(statuses),
   },
 });
 

@@ -2,8 +2,7 @@ import type { ProjectId, UserId } from "../../events/core/ids.ts";
 import type { EnvironmentState, RunEnvironment } from "../../events/pipeline/environment.ts";
 import type { JobId, PipelineId } from "../../events/pipeline/id.ts";
 import type { PipelineStatus } from "../../events/pipeline/status.ts";
-import type { Tx } from "../core/projection.ts";
-import { tableOf } from "../core/writes.ts";
+import { defineTable } from "../core/table.ts";
 
 export type EnvironmentRow = Readonly<{
   id: string;
@@ -49,62 +48,61 @@ export type DeploymentRow = Readonly<{
   finished_at: Date | null;
 }>;
 
-export const environments = tableOf<EnvironmentRow>({ name: "environment", key: ["id"] });
-export const deployments = tableOf<DeploymentRow>({
+export const environments = defineTable<EnvironmentRow>({
+  name: "environment",
+  columns: {
+    id: "uuid",
+    project_id: "uuid",
+    name: "text",
+    tier: "text null",
+    state: "text",
+    url: "text null",
+    deployments: "integer",
+    last_number: "integer null",
+    ref: "text null",
+    is_tag: "boolean null",
+    on_stop: "text null",
+    auto_stop_at: "timestamptz null",
+    created_at: "timestamptz",
+    updated_at: "timestamptz",
+  },
+  key: ["id"],
+  // A run that is queued creates it, unless it is there.
+  kept: ["name", "tier", "state", "url", "deployments", "created_at", "updated_at"],
+  indexes: [
+    "(project_id, name)",
+    "(project_id, state, name)",
+    "(project_id, ref)",
+    "(auto_stop_at) where state = 'AVAILABLE'",
+  ],
+});
+
+export const deployments = defineTable<DeploymentRow>({
   name: "deployment",
+  columns: {
+    job_id: "uuid",
+    attempt: "integer",
+    environment_id: "uuid",
+    project_id: "uuid",
+    pipeline_id: "uuid",
+    number: "integer null",
+    action: "text",
+    status: "text",
+    ref: "text",
+    is_tag: "boolean",
+    commit_id: "text",
+    user_id: "uuid null",
+    tier: "text null",
+    url: "text null",
+    on_stop: "text null",
+    auto_stop_seconds: "integer null",
+    created_at: "timestamptz",
+    started_at: "timestamptz null",
+    finished_at: "timestamptz null",
+  },
   key: ["job_id", "attempt"],
+  indexes: ["(project_id)", "(environment_id, number)", "(environment_id, status, number)"],
 });
 
 /** Of runs that have not ended. */
 export const openStatuses: readonly PipelineStatus[] = ["PENDING", "RUNNING"];
-
-export const environmentTables = ["environment", "deployment"] as const;
-
-export async function createEnvironmentTables(tx: Tx): Promise<void> {
-  await tx.schema.createTable("environment", (table) => {
-    table.uuid("id").primary();
-    table.uuid("project_id").notNullable();
-    table.text("name").notNullable();
-    table.text("tier");
-    table.text("state").notNullable();
-    table.text("url");
-    table.integer("deployments").notNullable();
-    table.integer("last_number");
-    table.text("ref");
-    table.boolean("is_tag");
-    table.text("on_stop");
-    table.timestamp("auto_stop_at");
-    table.timestamp("created_at").notNullable();
-    table.timestamp("updated_at").notNullable();
-    table.index(["project_id", "name"]);
-    table.index(["project_id", "state", "name"]);
-    table.index(["project_id", "ref"]);
-  });
-  await tx.raw(
-    "create index environment_auto_stop on environment (auto_stop_at) where state = 'AVAILABLE'",
-  );
-  await tx.schema.createTable("deployment", (table) => {
-    table.uuid("job_id").notNullable();
-    table.integer("attempt").notNullable();
-    table.uuid("environment_id").notNullable();
-    table.uuid("project_id").notNullable().index();
-    table.uuid("pipeline_id").notNullable();
-    table.integer("number");
-    table.text("action").notNullable();
-    table.text("status").notNullable();
-    table.text("ref").notNullable();
-    table.boolean("is_tag").notNullable();
-    table.text("commit_id").notNullable();
-    table.uuid("user_id");
-    table.text("tier");
-    table.text("url");
-    table.text("on_stop");
-    table.integer("auto_stop_seconds");
-    table.timestamp("created_at").notNullable();
-    table.timestamp("started_at");
-    table.timestamp("finished_at");
-    table.primary(["job_id", "attempt"]);
-    table.index(["environment_id", "number"]);
-    table.index(["environment_id", "status", "number"]);
-  });
-}

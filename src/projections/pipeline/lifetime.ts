@@ -1,7 +1,9 @@
 import type { Knex } from "knex";
 
 import { pipelineLifetimeEvents } from "../../events/pipeline/lifetime.ts";
-import { defineProjection } from "../core/projection.ts";
+import { put } from "../core/change.ts";
+import { defineReadModel } from "../core/read-model.ts";
+import { defineTable } from "../core/table.ts";
 import type { PipelineRow } from "./table.ts";
 
 export type LifetimeRow = Readonly<{
@@ -12,31 +14,32 @@ export type LifetimeRow = Readonly<{
   enabled: boolean;
 }>;
 
-export const pipelineLifetimeProjection = defineProjection({
+const lifetimes = defineTable<LifetimeRow>({
   name: "pipeline_lifetime",
-  version: 1,
-  tables: ["pipeline_lifetime"],
-  async create(tx) {
-    await tx.schema.createTable("pipeline_lifetime", (table) => {
-      table.uuid("parent_id").primary();
-      table.uuid("id").notNullable();
-      table.text("parent_type").notNullable();
-      table.integer("lifetime_days").notNullable();
-      table.boolean("enabled").notNullable();
-    });
+  columns: {
+    parent_id: "uuid",
+    id: "uuid",
+    parent_type: "text",
+    lifetime_days: "integer",
+    enabled: "boolean",
   },
+  key: ["parent_id"],
+});
+
+export const pipelineLifetimeProjection = defineReadModel({
+  name: "pipeline_lifetime",
+  version: 2,
+  tables: [lifetimes],
   events: pipelineLifetimeEvents,
-  handlers: {
-    PipelineLifetimeSet: async (tx, { data }) => {
-      const row = {
+  effects: {
+    PipelineLifetimeSet: ({ data }) =>
+      put(lifetimes, {
         id: data.settingId,
         parent_id: data.parentId,
         parent_type: data.parentType,
         lifetime_days: data.lifetimeDays,
         enabled: data.enabled,
-      };
-      await tx("pipeline_lifetime").insert(row).onConflict("parent_id").merge();
-    },
+      }),
   },
 });
 

@@ -3,8 +3,10 @@ import type { Knex } from "knex";
 import type { ProjectId, UserId } from "../../events/core/ids.ts";
 import type { Sealed } from "../../events/core/sealed.ts";
 import { pipelineScheduleEvents, type ScheduleSettings } from "../../events/pipeline/schedule.ts";
-import { defineProjection, type Tx } from "../core/projection.ts";
-import { dropRows, purgeEvents } from "../core/purge.ts";
+import { change, put, remove } from "../core/change.ts";
+import { purgedFrom, purgeEvents } from "../core/purge.ts";
+import { defineReadModel } from "../core/read-model.ts";
+import { defineTable } from "../core/table.ts";
 
 export type ScheduleRow = Readonly<{
   id: string;
@@ -22,70 +24,70 @@ export type ScheduleRow = Readonly<{
   created_at: Date;
 }>;
 
-type Saved = Readonly<{
-  scheduleId: string;
-  projectId: string;
-  settings: ScheduleSettings;
-  nextRunAt: string | null;
-}>;
-
-async function save(tx: Tx, saved: Saved, owner_id: string, created_at?: Date): Promise<void> {
-  const { isTag: is_tag, ...settings } = saved.settings;
-  const next_run_at = saved.nextRunAt === null ? null : new Date(saved.nextRunAt);
-  const row = { ...settings, is_tag, owner_id, next_run_at };
-  const own = { id: saved.scheduleId, project_id: saved.projectId };
-  if (created_at === undefined) await tx("pipeline_schedule").where(own).update(row);
-  else {
-    const made = { ...own, ...row, created_at, last_run_at: null };
-    await tx("pipeline_schedule").insert(made).onConflict("id").merge();
-  }
-}
-
-export const pipelineScheduleProjection = defineProjection({
+const schedules = defineTable<ScheduleRow>({
   name: "pipeline_schedule",
-  version: 1,
-  tables: ["pipeline_schedule"],
-  async create(tx) {
-    await tx.schema.createTable("pipeline_schedule", (table) => {
-      table.uuid("id").primary();
-      table.uuid("project_id").notNullable();
-      table.text("description").notNullable();
-      table.text("cron").notNullable();
-      table.text("timezone").notNullable();
-      table.text("ref").notNullable();
-      table.boolean("is_tag").notNullable();
-      table.boolean("active").notNullable();
-      table.text("variables");
-      table.uuid("owner_id").notNullable();
-      table.timestamp("next_run_at").index();
-      table.timestamp("last_run_at");
-      table.timestamp("created_at").notNullable();
-      table.index(["project_id", "created_at", "id"]);
-    });
+  columns: {
+    id: "uuid",
+    project_id: "uuid",
+    description: "text",
+    cron: "text",
+    timezone: "text",
+    ref: "text",
+    is_tag: "boolean",
+    active: "boolean",
+    variables: "text null",
+    owner_id: "uuid",
+    next_run_at: "timestamptz null",
+    last_run_at: "timestamptz null",
+    created_at: "timestamptz",
   },
+  key: ["id"],
+  indexes: ["(project_id, created_at, id)"],
+  lateIndexes: ["(next_run_at)"],
+});
+
+const dateOrNull = (at: string | null): Date | null => (at === null ? null : new Date(at));
+
+const settingsOf = ({ isTag: is_tag, ...settings }: ScheduleSettings) => ({ ...settings, is_tag });
+
+export const pipelineScheduleProjection = defineReadModel({
+  name: "pipeline_schedule",
+  version: 2,
+  tables: [schedules],
   events: { ...pipelineScheduleEvents, ...purgeEvents },
-  handlers: {
-    ProjectPurged: (tx, { data }) =>
-      dropRows(tx, data.projectId, { pipeline_schedule: "project_id" }),
-    PipelineScheduleCreated: (tx, { data }) =>
-      save(tx, data, data.createdById, new Date(data.createdAt)),
-    PipelineScheduleChanged: (tx, { data }) => save(tx, data, data.changedById),
-    PipelineScheduleTakenOver: async (tx, { data }) => {
-      const { scheduleId: id, variables, takenOverById: owner_id } = data;
-      await tx("pipeline_schedule").where({ id }).update({ variables, owner_id });
-    },
-    PipelineScheduleRan: async (tx, { data: { scheduleId: id, nextRunAt, ranAt } }) => {
-      const next_run_at = nextRunAt === null ? null : new Date(nextRunAt);
-      await tx("pipeline_schedule")
-        .where({ id })
-        .update({ next_run_at, last_run_at: new Date(ranAt) });
-    },
-    PipelineScheduleTurnedOff: async (tx, { data: { scheduleId: id } }) => {
-      await tx("pipeline_schedule").where({ id }).update({ active: false, next_run_at: null });
-    },
-    PipelineScheduleDeleted: async (tx, { data: { scheduleId: id } }) => {
-      await tx("pipeline_schedule").where({ id }).delete();
-    },
+  effects: {
+    PipelineScheduleCreated: ({ data }) =>
+      put(schedules, {
+        id: data.scheduleId,
+        project_id: data.projectId,
+        ...settingsOf(data.settings),
+        owner_id: data.createdById,
+        next_run_at: dateOrNull(data.nextRunAt),
+        last_run_at: null,
+        created_at: new Date(data.createdAt),
+      }),
+    PipelineScheduleChanged: ({ data: { scheduleId: id, settings, changedById, nextRunAt } }) =>
+      change(
+        schedules,
+        { id },
+        {
+          ...settingsOf(settings),
+          owner_id: changedById,
+          next_run_at: dateOrNull(nextRunAt),
+        },
+      ),
+    PipelineScheduleTakenOver: ({ data: { scheduleId: id, variables, takenOverById } }) =>
+      change(schedules, { id }, { variables, owner_id: takenOverById }),
+    PipelineScheduleRan: ({ data: { scheduleId: id, nextRunAt, ranAt } }) =>
+      change(
+        schedules,
+        { id },
+        { next_run_at: dateOrNull(nextRunAt), last_run_at: new Date(ranAt) },
+      ),
+    PipelineScheduleTurnedOff: ({ data: { scheduleId: id } }) =>
+      change(schedules, { id }, { active: false, next_run_at: null }),
+    PipelineScheduleDeleted: ({ data: { scheduleId: id } }) => remove(schedules, { id }),
+    ProjectPurged: purgedFrom(schedules),
   },
 });
 

@@ -2,8 +2,10 @@ import type { Knex } from "knex";
 
 import type { ProjectId, UserId } from "../../events/core/ids.ts";
 import { pipelineTriggerEvents } from "../../events/pipeline/trigger.ts";
-import { defineProjection } from "../core/projection.ts";
-import { dropRows, purgeEvents } from "../core/purge.ts";
+import { put, remove } from "../core/change.ts";
+import { purgedFrom, purgeEvents } from "../core/purge.ts";
+import { defineReadModel } from "../core/read-model.ts";
+import { defineTable } from "../core/table.ts";
 
 export type TriggerRow = Readonly<{
   id: string;
@@ -14,39 +16,38 @@ export type TriggerRow = Readonly<{
   created_at: Date;
 }>;
 
-export const pipelineTriggerProjection = defineProjection({
+const triggers = defineTable<TriggerRow>({
   name: "pipeline_trigger",
-  version: 1,
-  tables: ["pipeline_trigger"],
-  async create(tx) {
-    await tx.schema.createTable("pipeline_trigger", (table) => {
-      table.uuid("id").primary();
-      table.uuid("project_id").notNullable();
-      table.text("description").notNullable();
-      table.text("token_hash").notNullable().index();
-      table.uuid("owner_id").notNullable();
-      table.timestamp("created_at").notNullable();
-      table.index(["project_id", "created_at", "id"]);
-    });
+  columns: {
+    id: "uuid",
+    project_id: "uuid",
+    description: "text",
+    token_hash: "text",
+    owner_id: "uuid",
+    created_at: "timestamptz",
   },
+  key: ["id"],
+  indexes: ["(project_id, created_at, id)"],
+  lateIndexes: ["(token_hash)"],
+});
+
+export const pipelineTriggerProjection = defineReadModel({
+  name: "pipeline_trigger",
+  version: 2,
+  tables: [triggers],
   events: { ...pipelineTriggerEvents, ...purgeEvents },
-  handlers: {
-    ProjectPurged: (tx, { data }) =>
-      dropRows(tx, data.projectId, { pipeline_trigger: "project_id" }),
-    PipelineTriggerCreated: async (tx, { data }) => {
-      const row = {
+  effects: {
+    PipelineTriggerCreated: ({ data }) =>
+      put(triggers, {
         id: data.triggerId,
         project_id: data.projectId,
         description: data.description,
         token_hash: data.tokenHash,
         owner_id: data.createdById,
         created_at: new Date(data.createdAt),
-      };
-      await tx("pipeline_trigger").insert(row).onConflict("id").merge();
-    },
-    PipelineTriggerDeleted: async (tx, { data }) => {
-      await tx("pipeline_trigger").where({ id: data.triggerId }).delete();
-    },
+      }),
+    PipelineTriggerDeleted: ({ data }) => remove(triggers, { id: data.triggerId }),
+    ProjectPurged: purgedFrom(triggers),
   },
 });
 

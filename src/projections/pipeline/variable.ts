@@ -6,8 +6,10 @@ import {
   type VariableParent,
   type VariableSettings,
 } from "../../events/pipeline/variable.ts";
-import { defineProjection, type Tx } from "../core/projection.ts";
-import { dropRows, purgeEvents } from "../core/purge.ts";
+import { type Change, put, remove } from "../core/change.ts";
+import { purgeEvents } from "../core/purge.ts";
+import { defineReadModel } from "../core/read-model.ts";
+import { defineTable } from "../core/table.ts";
 
 export type VariableRow = Readonly<{
   id: string;
@@ -22,50 +24,51 @@ export type VariableRow = Readonly<{
   description: string | null;
 }>;
 
-type Given = Readonly<{
-  variableId: string;
-  parentId: string;
-  parentType: VariableParent;
-  settings: VariableSettings;
+const variables = defineTable<VariableRow>({
+  name: "pipeline_variable",
+  columns: {
+    id: "uuid",
+    parent_id: "uuid",
+    parent_type: "text",
+    key: "text",
+    value: "text",
+    environment_scope: "text null",
+    masked: "boolean",
+    protected: "boolean",
+    kind: "text",
+    description: "text null",
+  },
+  key: ["id"],
+  indexes: ["(parent_id, key, id)"],
+});
+
+type Saved = Readonly<{
+  data: Readonly<{
+    variableId: string;
+    parentId: string;
+    parentType: VariableParent;
+    settings: VariableSettings;
+  }>;
 }>;
 
-async function save(tx: Tx, { variableId, parentId, parentType, settings }: Given): Promise<void> {
-  const { environmentScope, ...rest } = settings;
+function saved({ data: { variableId, parentId, parentType, settings } }: Saved): Change {
+  const { environmentScope: environment_scope, ...rest } = settings;
   const owned = { id: variableId, parent_id: parentId, parent_type: parentType };
-  const row = { ...owned, ...rest, environment_scope: environmentScope };
-  await tx("pipeline_variable").insert(row).onConflict("id").merge();
+  return put(variables, { ...owned, ...rest, environment_scope });
 }
 
-export const pipelineVariableProjection = defineProjection({
+export const pipelineVariableProjection = defineReadModel({
   name: "pipeline_variable",
-  version: 1,
+  version: 2,
   // Jobs are given these, and processes keep copies while they run.
   announces: "job-settings",
-  tables: ["pipeline_variable"],
-  async create(tx) {
-    await tx.schema.createTable("pipeline_variable", (table) => {
-      table.uuid("id").primary();
-      table.uuid("parent_id").notNullable();
-      table.text("parent_type").notNullable();
-      table.text("key").notNullable();
-      table.text("value").notNullable();
-      table.text("environment_scope");
-      table.boolean("masked").notNullable();
-      table.boolean("protected").notNullable();
-      table.text("kind").notNullable();
-      table.text("description");
-      table.index(["parent_id", "key", "id"]);
-    });
-  },
+  tables: [variables],
   events: { ...pipelineVariableEvents, ...purgeEvents },
-  handlers: {
-    ProjectPurged: (tx, { data }) =>
-      dropRows(tx, data.projectId, { pipeline_variable: "parent_id" }),
-    PipelineVariableCreated: (tx, { data }) => save(tx, data),
-    PipelineVariableChanged: (tx, { data }) => save(tx, data),
-    PipelineVariableDeleted: async (tx, { data }) => {
-      await tx("pipeline_variable").where({ id: data.variableId }).delete();
-    },
+  effects: {
+    PipelineVariableCreated: saved,
+    PipelineVariableChanged: saved,
+    PipelineVariableDeleted: ({ data }) => remove(variables, { id: data.variableId }),
+    ProjectPurged: ({ data }) => remove(variables, { parent_id: data.projectId }),
   },
 });
 

@@ -6,6 +6,7 @@ import { type MirrorType, mirrorEvents } from "../../events/project/mirror.ts";
 import { type OwnerType, projectEvents } from "../../events/project/project.ts";
 import { announce, type Change, change, put, remove, type Values } from "../core/change.ts";
 import { escapeLike } from "../core/like.ts";
+import { countByVisibility, countPublic, publicIndex } from "../core/public-rows.ts";
 import { defineReadModel, nothing } from "../core/read-model.ts";
 import { defineTable } from "../core/table.ts";
 import { counted, countedNear } from "../core/total.ts";
@@ -46,14 +47,7 @@ export type ProjectRow = StoredProject &
     size_bytes: bigint;
   }>;
 
-type ProjectTotalRow = Readonly<{ is_private: boolean; total: bigint }>;
-
-/** Of those that were not deleted: counting what everybody may see would take longer the more there are. */
-const totals = defineTable<ProjectTotalRow>({
-  name: "project_total",
-  columns: { is_private: "boolean", total: "bigint" },
-  key: ["is_private"],
-});
+const visibility = countByVisibility("project");
 
 const stored = defineTable<StoredProject>({
   name: "project",
@@ -85,17 +79,17 @@ const stored = defineTable<StoredProject>({
     "(forked_from_id, created_at, id)",
     "(deleted_at) where deleted_at is not null",
     // Of the list that everybody sees.
-    "(created_at, id) where is_private = false and deleted_at is null",
+    publicIndex,
     "using gin (title gin_trgm_ops) with (fastupdate = off)",
   ],
-  counts: [{ table: totals, where: "deleted_at is null" }],
+  counts: [visibility],
 });
 
 export const projectProjection = defineReadModel({
   name: "project",
   announces: "access",
   version: 6,
-  tables: [stored, totals],
+  tables: [stored, visibility.table],
   events: { ...projectEvents, ...mirrorEvents },
   effects: {
     ProjectCreated: ({ data }) =>
@@ -153,11 +147,6 @@ const noMirror = { mirror_id: null, mirror_type: null, mirror_url: null } as con
 
 const changed = (stream: string, columns: Values<StoredProject>): Change =>
   change(stored, { id: idInStream(stream) as ProjectId }, columns);
-
-async function publicProjects(db: Knex): Promise<number> {
-  const row = await db<ProjectTotalRow>("project_total").where({ is_private: false }).first();
-  return Number(row?.total ?? 0n);
-}
 
 const withOwner = (db: Knex) =>
   db<ProjectRow>("project")
@@ -266,7 +255,7 @@ export async function listProjects(
   const filters = Object.values(filter).filter((value) => value !== undefined);
   const everything = filter.publicOnly === true && filters.length === 1;
   const totalOf = (): Promise<number> => {
-    if (everything) return publicProjects(db);
+    if (everything) return countPublic(db, "project");
     return filter.title === undefined ? counted(matching()) : countedNear(db, matching(), slice);
   };
   const [rows, total] = await Promise.all([inOrder(projects(db).modify(narrow), slice), totalOf()]);

@@ -1,6 +1,7 @@
 import type { Knex } from "knex";
 
-import { counted, type KeptTotal } from "../core/total.ts";
+import { countPublic } from "../core/public-rows.ts";
+import { counted } from "../core/total.ts";
 import type { Slice } from "../user/user.ts";
 
 /**
@@ -18,7 +19,6 @@ export type ListHolders<Row> = (
 
 type Holders = Readonly<{
   table: "team" | "company";
-  publicTotal: KeptTotal;
   /** The rows that are not deleted, as queries give them. */
   query: (db: Knex) => Knex.QueryBuilder;
   /** Adds the conditions for what belongs to a user. */
@@ -26,7 +26,7 @@ type Holders = Readonly<{
 }>;
 
 /** Makes the query for a page of teams or companies, the oldest first. */
-export function listOf<Row>({ table, publicTotal, query, narrow }: Holders): ListHolders<Row> {
+export function listOf<Row>({ table, query, narrow }: Holders): ListHolders<Row> {
   return async (db, belonging, { limit, offset }) => {
     const narrowed = (all: Knex.QueryBuilder): void => {
       if (belonging.which === "public") all.where(`${table}.is_private`, false);
@@ -36,7 +36,7 @@ export function listOf<Row>({ table, publicTotal, query, narrow }: Holders): Lis
     const shown = () => db(table).whereNull(`${table}.deleted_at`).modify(narrowed);
     const [rows, total] = await Promise.all([
       query(db).modify(narrowed).orderBy(order).limit(limit).offset(offset),
-      belonging.which === "public" ? publicTotal.read(db) : counted(shown()),
+      belonging.which === "public" ? countPublic(db, table) : counted(shown()),
     ]);
     return { rows, total };
   };

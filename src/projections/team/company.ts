@@ -2,10 +2,10 @@ import type { Knex } from "knex";
 import { type CompanyId, normaliseAlias, type UserId } from "../../events/core/ids.ts";
 import { idInStream } from "../../events/core/stream.ts";
 import { type CompanyDetails, companyEvents } from "../../events/team/company.ts";
-import type { ProjectionContext } from "../core/projection.ts";
-import { createPublicIndex, publicTotalOf } from "../core/public-rows.ts";
-import { defineRowProjection } from "../core/row-projection.ts";
-import { type Changes, tableOf, type Writes } from "../core/writes.ts";
+import { change, put } from "../core/change.ts";
+import { countByVisibility, publicIndex } from "../core/public-rows.ts";
+import { defineReadModel, type Open } from "../core/read-model.ts";
+import { defineTable } from "../core/table.ts";
 import { type BelongingToUser, listOf } from "./alias-holder.ts";
 
 type StoredCompany = Readonly<{
@@ -27,66 +27,65 @@ type StoredCompany = Readonly<{
 /** As queries give it. */
 export type CompanyRow = StoredCompany & Readonly<{ owner_alias: string }>;
 
-const publicTotal = publicTotalOf("company");
-const stored = tableOf<StoredCompany>({ name: "company", key: ["id"], total: publicTotal });
+const visibility = countByVisibility("company");
 
-export const companyProjection = defineRowProjection({
+const stored = defineTable<StoredCompany>({
+  name: "company",
+  columns: {
+    id: "uuid",
+    owner_id: "uuid",
+    alias: "text",
+    alias_normalised: "text",
+    title: "text",
+    description: "text null",
+    is_private: "boolean",
+    avatar: "text null",
+    url: "text null",
+    contact_phone: "text null",
+    contact_email: "text null",
+    created_at: "timestamptz",
+    deleted_at: "timestamptz null",
+  },
+  key: ["id"],
+  lateIndexes: ["(alias_normalised)", "(owner_id, created_at, id)", publicIndex],
+  counts: [visibility],
+});
+
+export const companyProjection = defineReadModel({
   name: "company",
   announces: "access",
-  version: 2,
-  tables: ["company", publicTotal.table],
-  async create(tx) {
-    await tx.schema.createTable("company", (table) => {
-      table.uuid("id").primary();
-      table.uuid("owner_id").notNullable();
-      table.text("alias").notNullable();
-      table.text("alias_normalised").notNullable().index();
-      table.text("title").notNullable();
-      table.boolean("is_private").notNullable();
-      for (const column of ["description", "avatar", "url", "contact_phone", "contact_email"]) {
-        table.text(column);
-      }
-      table.timestamp("created_at").notNullable();
-      table.timestamp("deleted_at");
-      table.index(["owner_id", "created_at", "id"]);
-    });
-    await createPublicIndex(tx, "company");
-    await publicTotal.create(tx);
-  },
+  version: 3,
+  tables: [stored, visibility.table],
   events: companyEvents,
-  sealed: ({ data }) =>
-    "details" in data ? [data.details.contactPhone, data.details.contactEmail] : [],
-  handlers: {
-    CompanyCreated: async (rows, { data }, context) => {
-      const row = {
+  opens: true,
+  effects: {
+    CompanyCreated: ({ data }, open) =>
+      put(stored, {
         id: data.companyId,
         owner_id: data.ownerId,
         alias: data.alias,
         alias_normalised: normaliseAlias(data.alias),
-        ...(await columns(data.details, context)),
+        ...columns(data.details, open),
         created_at: new Date(data.createdAt),
         deleted_at: null,
-      };
-      rows.put(stored, row);
-    },
-    CompanyDetailsChanged: async (rows, { stream, data }, context) =>
-      change(rows, stream, await columns(data.details, context)),
-    CompanyAliasChanged: (rows, { stream, data: { alias } }) =>
-      change(rows, stream, { alias, alias_normalised: normaliseAlias(alias) }),
-    CompanyDeleted: (rows, { stream, data }) =>
-      change(rows, stream, { deleted_at: new Date(data.deletedAt) }),
+      }),
+    CompanyDetailsChanged: ({ stream, data }, open) =>
+      change(stored, idOf(stream), columns(data.details, open)),
+    CompanyAliasChanged: ({ stream, data: { alias } }) =>
+      change(stored, idOf(stream), { alias, alias_normalised: normaliseAlias(alias) }),
+    CompanyDeleted: ({ stream, data }) =>
+      change(stored, idOf(stream), { deleted_at: new Date(data.deletedAt) }),
   },
 });
 
-async function columns(details: CompanyDetails, { open }: ProjectionContext) {
+function columns(details: CompanyDetails, open: Open) {
   const { title, description, avatar, url, private: is_private } = details;
-  const contact_phone = details.contactPhone && (await open(details.contactPhone));
-  const contact_email = details.contactEmail && (await open(details.contactEmail));
+  const contact_phone = open(details.contactPhone);
+  const contact_email = open(details.contactEmail);
   return { title, description, avatar, url, is_private, contact_phone, contact_email };
 }
 
-const change = (rows: Writes, stream: string, over: Changes<StoredCompany>): void =>
-  rows.change(stored, { id: idInStream(stream) as CompanyId }, over);
+const idOf = (stream: string) => ({ id: idInStream(stream) as CompanyId });
 
 const companies = (db: Knex) =>
   db<CompanyRow>("company")
@@ -113,7 +112,6 @@ function narrow(db: Knex, query: Knex.QueryBuilder, { which, userId }: Belonging
 
 export const listCompanies = listOf<CompanyRow>({
   table: "company",
-  publicTotal,
   query: companies,
   narrow,
 });

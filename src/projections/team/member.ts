@@ -3,10 +3,11 @@ import type { Knex } from "knex";
 import type { UserId } from "../../events/core/ids.ts";
 import { type ParentType, Role } from "../../events/core/role.ts";
 import { membershipEvents } from "../../events/team/membership.ts";
+import { change, put, remove } from "../core/change.ts";
 import { escapeLike } from "../core/like.ts";
-import { dropRows, purgeEvents } from "../core/purge.ts";
-import { defineRowProjection } from "../core/row-projection.ts";
-import { tableOf } from "../core/writes.ts";
+import { purgeEvents } from "../core/purge.ts";
+import { defineReadModel } from "../core/read-model.ts";
+import { defineTable } from "../core/table.ts";
 import type { UserRow } from "../user/user.ts";
 
 export type MemberRow = Readonly<{
@@ -19,45 +20,42 @@ export type MemberRow = Readonly<{
   added_at: Date;
 }>;
 
-const members = tableOf<MemberRow>({ name: "member", key: ["user_id", "parent_id"] });
+const members = defineTable<MemberRow>({
+  name: "member",
+  columns: {
+    parent_id: "uuid",
+    parent_type: "text",
+    user_id: "uuid",
+    role: "text",
+    role_rank: "smallint",
+    added_at: "timestamptz",
+  },
+  // The question of every request: what is this user here?
+  key: ["user_id", "parent_id"],
+  indexes: ["(parent_id, added_at, user_id)"],
+});
 
-export const memberProjection = defineRowProjection({
+export const memberProjection = defineReadModel({
   name: "member",
   announces: "access",
-  version: 2,
-  tables: ["member"],
-  async create(tx) {
-    await tx.schema.createTable("member", (table) => {
-      table.uuid("parent_id").notNullable();
-      table.text("parent_type").notNullable();
-      table.uuid("user_id").notNullable();
-      table.text("role").notNullable();
-      table.smallint("role_rank").notNullable();
-      table.timestamp("added_at").notNullable();
-      // The question of every request: what is this user here?
-      table.primary(["user_id", "parent_id"]);
-      table.index(["parent_id", "added_at", "user_id"]);
-    });
-  },
+  version: 3,
+  tables: [members],
   events: { ...membershipEvents, ...purgeEvents },
-  handlers: {
-    ProjectPurged: async (rows, { data }) =>
-      dropRows(await rows.written(), data.projectId, { member: "parent_id" }),
-    MemberAdded: (rows, { data }) => {
-      const row = {
+  effects: {
+    MemberAdded: ({ data }) =>
+      put(members, {
         parent_id: data.parentId,
         parent_type: data.parentType,
         user_id: data.userId,
         role: data.role,
         role_rank: rankOf(data.role),
         added_at: new Date(data.addedAt),
-      };
-      rows.put(members, row);
-    },
-    MemberRoleChanged: (rows, { data: { parentId: parent_id, userId: user_id, role } }) =>
-      rows.change(members, { parent_id, user_id }, { role, role_rank: rankOf(role) }),
-    MemberRemoved: (rows, { data: { parentId: parent_id, userId: user_id } }) =>
-      rows.remove(members, { parent_id, user_id }),
+      }),
+    MemberRoleChanged: ({ data: { parentId: parent_id, userId: user_id, role } }) =>
+      change(members, { parent_id, user_id }, { role, role_rank: rankOf(role) }),
+    MemberRemoved: ({ data: { parentId: parent_id, userId: user_id } }) =>
+      remove(members, { parent_id, user_id }),
+    ProjectPurged: ({ data }) => remove(members, { parent_id: data.projectId }),
   },
 });
 

@@ -3,9 +3,10 @@ import type { Knex } from "knex";
 import { normaliseAlias, type TeamId } from "../../events/core/ids.ts";
 import { idInStream } from "../../events/core/stream.ts";
 import { type TeamDetails, type TeamOwnerType, teamEvents } from "../../events/team/team.ts";
-import { createPublicIndex, publicTotalOf } from "../core/public-rows.ts";
-import { defineRowProjection } from "../core/row-projection.ts";
-import { type Changes, tableOf, type Writes } from "../core/writes.ts";
+import { announce, change, put } from "../core/change.ts";
+import { countByVisibility, publicIndex } from "../core/public-rows.ts";
+import { defineReadModel } from "../core/read-model.ts";
+import { defineTable } from "../core/table.ts";
 import { type BelongingToUser, listOf } from "./alias-holder.ts";
 
 type StoredTeam = Readonly<{
@@ -31,36 +32,37 @@ export type TeamRow = StoredTeam &
     owner_company_id: string | null;
   }>;
 
-const publicTotal = publicTotalOf("team");
-const stored = tableOf<StoredTeam>({ name: "team", key: ["id"], total: publicTotal });
+const visibility = countByVisibility("team");
 
-export const teamProjection = defineRowProjection({
+const stored = defineTable<StoredTeam>({
+  name: "team",
+  columns: {
+    id: "uuid",
+    owner_id: "uuid",
+    owner_type: "text",
+    alias: "text",
+    alias_normalised: "text",
+    title: "text",
+    description: "text null",
+    is_private: "boolean",
+    avatar: "text null",
+    created_at: "timestamptz",
+    deleted_at: "timestamptz null",
+  },
+  key: ["id"],
+  lateIndexes: ["(alias_normalised)", "(owner_id, created_at, id)", publicIndex],
+  counts: [visibility],
+});
+
+export const teamProjection = defineReadModel({
   name: "team",
   announces: "access",
-  version: 2,
-  tables: ["team", publicTotal.table],
-  async create(tx) {
-    await tx.schema.createTable("team", (table) => {
-      table.uuid("id").primary();
-      table.uuid("owner_id").notNullable();
-      table.text("owner_type").notNullable();
-      table.text("alias").notNullable();
-      table.text("alias_normalised").notNullable().index();
-      table.text("title").notNullable();
-      table.text("description");
-      table.boolean("is_private").notNullable();
-      table.text("avatar");
-      table.timestamp("created_at").notNullable();
-      table.timestamp("deleted_at");
-      table.index(["owner_id", "created_at", "id"]);
-    });
-    await createPublicIndex(tx, "team");
-    await publicTotal.create(tx);
-  },
+  version: 3,
+  tables: [stored, visibility.table],
   events: teamEvents,
-  handlers: {
-    TeamCreated: (rows, { data }) => {
-      const row = {
+  effects: {
+    TeamCreated: ({ data }) =>
+      put(stored, {
         id: data.teamId,
         owner_id: data.ownerId,
         owner_type: data.ownerType,
@@ -69,19 +71,17 @@ export const teamProjection = defineRowProjection({
         ...columns(data.details),
         created_at: new Date(data.createdAt),
         deleted_at: null,
-      };
-      rows.put(stored, row);
-    },
-    TeamDetailsChanged: (rows, { stream, data }) => change(rows, stream, columns(data.details)),
-    TeamAliasChanged: (rows, { stream, data: { alias } }) =>
-      change(rows, stream, { alias, alias_normalised: normaliseAlias(alias) }),
-    TeamTransferred: (rows, { stream, data }) => {
-      change(rows, stream, { owner_id: data.ownerId, owner_type: data.ownerType });
+      }),
+    TeamDetailsChanged: ({ stream, data }) => change(stored, idOf(stream), columns(data.details)),
+    TeamAliasChanged: ({ stream, data: { alias } }) =>
+      change(stored, idOf(stream), { alias, alias_normalised: normaliseAlias(alias) }),
+    TeamTransferred: ({ stream, data }) => [
+      change(stored, idOf(stream), { owner_id: data.ownerId, owner_type: data.ownerType }),
       // The jobs of its projects are for the agents of another company.
-      rows.announce("jobs");
-    },
-    TeamDeleted: (rows, { stream, data }) =>
-      change(rows, stream, { deleted_at: new Date(data.deletedAt) }),
+      announce("jobs"),
+    ],
+    TeamDeleted: ({ stream, data }) =>
+      change(stored, idOf(stream), { deleted_at: new Date(data.deletedAt) }),
   },
 });
 
@@ -92,8 +92,7 @@ const columns = ({ title, description, avatar, private: is_private }: TeamDetail
   is_private,
 });
 
-const change = (rows: Writes, stream: string, over: Changes<StoredTeam>): void =>
-  rows.change(stored, { id: idInStream(stream) as TeamId }, over);
+const idOf = (stream: string) => ({ id: idInStream(stream) as TeamId });
 
 const teams = (db: Knex) =>
   db<TeamRow>("team")
@@ -133,4 +132,4 @@ function narrow(db: Knex, query: Knex.QueryBuilder, { which, userId }: Belonging
     );
 }
 
-export const listTeams = listOf<TeamRow>({ table: "team", publicTotal, query: teams, narrow });
+export const listTeams = listOf<TeamRow>({ table: "team", query: teams, narrow });

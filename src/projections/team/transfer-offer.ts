@@ -2,7 +2,9 @@ import type { Knex } from "knex";
 
 import { idInStream } from "../../events/core/stream.ts";
 import { type TransferableType, transferOfferEvents } from "../../events/team/transfer-offer.ts";
-import { defineProjection } from "../core/projection.ts";
+import { put, remove } from "../core/change.ts";
+import { defineReadModel } from "../core/read-model.ts";
+import { defineTable } from "../core/table.ts";
 import type { Slice } from "../user/user.ts";
 
 /** Open ones; those that ended leave nothing. */
@@ -17,27 +19,33 @@ export type TransferOfferRow = Readonly<{
   expires_at: Date;
 }>;
 
-export const transferOfferProjection = defineProjection({
+const offers = defineTable<TransferOfferRow>({
   name: "transfer_offer",
-  version: 1,
-  tables: ["transfer_offer"],
-  async create(tx) {
-    await tx.schema.createTable("transfer_offer", (table) => {
-      table.uuid("id").primary();
-      table.uuid("thing_id").notNullable().index();
-      table.text("thing_type").notNullable();
-      table.uuid("owner_id").notNullable();
-      table.uuid("recipient_id").notNullable();
-      table.uuid("offered_by_id").notNullable();
-      table.timestamp("created_at").notNullable();
-      table.timestamp("expires_at").notNullable().index();
-      table.index(["recipient_id", "created_at", "id"]);
-    });
+  columns: {
+    id: "uuid",
+    thing_id: "uuid",
+    thing_type: "text",
+    owner_id: "uuid",
+    recipient_id: "uuid",
+    offered_by_id: "uuid",
+    created_at: "timestamptz",
+    expires_at: "timestamptz",
   },
+  key: ["id"],
+  lateIndexes: ["(thing_id)", "(expires_at)", "(recipient_id, created_at, id)"],
+});
+
+const ended = ({ data }: Readonly<{ data: Readonly<{ offerId: string }> }>) =>
+  remove(offers, { id: data.offerId });
+
+export const transferOfferProjection = defineReadModel({
+  name: "transfer_offer",
+  version: 2,
+  tables: [offers],
   events: transferOfferEvents,
-  handlers: {
-    TransferOffered: async (tx, { stream, data }) => {
-      const row = {
+  effects: {
+    TransferOffered: ({ stream, data }) =>
+      put(offers, {
         id: data.offerId,
         thing_id: idInStream(stream),
         thing_type: data.thingType,
@@ -46,18 +54,10 @@ export const transferOfferProjection = defineProjection({
         offered_by_id: data.offeredById,
         created_at: new Date(data.offeredAt),
         expires_at: new Date(data.expiresAt),
-      };
-      await tx<TransferOfferRow>("transfer_offer").insert(row).onConflict("id").merge();
-    },
-    TransferAccepted: async (tx, { data }) => {
-      await tx<TransferOfferRow>("transfer_offer").where({ id: data.offerId }).delete();
-    },
-    TransferDeclined: async (tx, { data }) => {
-      await tx<TransferOfferRow>("transfer_offer").where({ id: data.offerId }).delete();
-    },
-    TransferWithdrawn: async (tx, { data }) => {
-      await tx<TransferOfferRow>("transfer_offer").where({ id: data.offerId }).delete();
-    },
+      }),
+    TransferAccepted: ended,
+    TransferDeclined: ended,
+    TransferWithdrawn: ended,
   },
 });
 

@@ -1,39 +1,30 @@
 import type { Knex } from "knex";
 
 import { followEvents } from "../../events/user/follow.ts";
-import { defineProjection } from "../core/projection.ts";
+import { put, remove } from "../core/change.ts";
+import { defineReadModel } from "../core/read-model.ts";
+import { defineTable } from "../core/table.ts";
 import type { Slice, UserRow } from "./user.ts";
 
 type FollowRow = Readonly<{ follower_id: string; user_id: string; followed_at: Date }>;
 
-export const followProjection = defineProjection({
+const follows = defineTable<FollowRow>({
+  name: "user_follow",
+  columns: { follower_id: "uuid", user_id: "uuid", followed_at: "timestamptz" },
+  key: ["follower_id", "user_id"],
+  lateIndexes: ["(user_id, followed_at, follower_id)"],
+});
+
+export const followProjection = defineReadModel({
   name: "follow",
-  version: 1,
-  tables: ["user_follow"],
-  async create(tx) {
-    await tx.schema.createTable("user_follow", (table) => {
-      table.uuid("follower_id").notNullable();
-      table.uuid("user_id").notNullable();
-      table.timestamp("followed_at").notNullable();
-      table.primary(["follower_id", "user_id"]);
-      table.index(["user_id", "followed_at", "follower_id"]);
-    });
-  },
+  version: 2,
+  tables: [follows],
   events: followEvents,
-  handlers: {
-    UserFollowed: async (tx, { data }) => {
-      const row = {
-        follower_id: data.followerId,
-        user_id: data.userId,
-        followed_at: new Date(data.followedAt),
-      };
-      await tx<FollowRow>("user_follow").insert(row).onConflict(["follower_id", "user_id"]).merge();
-    },
-    UserUnfollowed: async (tx, { data }) => {
-      await tx<FollowRow>("user_follow")
-        .where({ follower_id: data.followerId, user_id: data.userId })
-        .delete();
-    },
+  effects: {
+    UserFollowed: ({ data: { followerId: follower_id, userId: user_id, followedAt } }) =>
+      put(follows, { follower_id, user_id, followed_at: new Date(followedAt) }),
+    UserUnfollowed: ({ data: { followerId: follower_id, userId: user_id } }) =>
+      remove(follows, { follower_id, user_id }),
   },
 });
 

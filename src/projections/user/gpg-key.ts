@@ -2,9 +2,10 @@ import type { Knex } from "knex";
 import { idInStream } from "../../events/core/stream.ts";
 import { gpgKeyEvents } from "../../events/user/gpg-key.ts";
 import { userEvents } from "../../events/user/user.ts";
-import { announceChange } from "../core/announce.ts";
+import { announce, put, remove } from "../core/change.ts";
 import { oldestFirst, type Part } from "../core/list-rows.ts";
-import { defineProjection } from "../core/projection.ts";
+import { defineReadModel } from "../core/read-model.ts";
+import { defineTable } from "../core/table.ts";
 import type { Slice } from "./user.ts";
 
 const { UserForgotten } = userEvents;
@@ -19,46 +20,45 @@ export type GpgKeyRow = Readonly<{
   created_at: Date;
 }>;
 
-export const gpgKeyProjection = defineProjection({
+const keys = defineTable<GpgKeyRow>({
   name: "gpg_key",
-  version: 1,
-  tables: ["gpg_key"],
-  async create(tx) {
-    await tx.schema.createTable("gpg_key", (table) => {
-      table.uuid("id").primary();
-      table.uuid("user_id").notNullable();
-      table.text("title").notNullable();
-      table.text("public_key").notNullable();
-      table.text("fingerprint").notNullable();
-      table.specificType("fingerprints", "text[]").notNullable();
-      table.timestamp("created_at").notNullable();
-      table.index(["user_id", "created_at", "id"]);
-    });
+  columns: {
+    id: "uuid",
+    user_id: "uuid",
+    title: "text",
+    public_key: "text",
+    fingerprint: "text",
+    fingerprints: "text[]",
+    created_at: "timestamptz",
   },
+  key: ["id"],
+  indexes: ["(user_id, created_at, id)"],
+});
+
+export const gpgKeyProjection = defineReadModel({
+  name: "gpg_key",
+  version: 2,
+  tables: [keys],
   events: { ...gpgKeyEvents, UserForgotten },
-  handlers: {
-    GpgKeyAdded: async (tx, { data }, { open }) => {
-      const row = {
+  opens: true,
+  effects: {
+    GpgKeyAdded: ({ data }, open) => [
+      put(keys, {
         id: data.keyId,
         user_id: data.userId,
-        title: (await open(data.title)) ?? "",
-        public_key: (await open(data.publicKey)) ?? "",
+        title: open(data.title) ?? "",
+        public_key: open(data.publicKey) ?? "",
         fingerprint: data.fingerprint,
         fingerprints: data.fingerprints,
         created_at: new Date(data.addedAt),
-      };
-      await tx<GpgKeyRow>("gpg_key").insert(row).onConflict("id").merge();
-      await announceChange(tx, `user-${data.userId}`);
-    },
-    GpgKeyDeleted: async (tx, { stream, data }) => {
-      await tx<GpgKeyRow>("gpg_key").where({ id: data.keyId }).delete();
-      await announceChange(tx, `user-${idInStream(stream)}`);
-    },
-    UserForgotten: async (tx, { stream }) => {
-      await tx<GpgKeyRow>("gpg_key")
-        .where({ user_id: idInStream(stream) })
-        .delete();
-    },
+      }),
+      announce(`user-${data.userId}`),
+    ],
+    GpgKeyDeleted: ({ stream, data }) => [
+      remove(keys, { id: data.keyId }),
+      announce(`user-${idInStream(stream)}`),
+    ],
+    UserForgotten: ({ stream }) => remove(keys, { user_id: idInStream(stream) }),
   },
 });
 

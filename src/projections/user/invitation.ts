@@ -2,9 +2,11 @@ import type { Knex } from "knex";
 import type { ParentType, Role } from "../../events/core/role.ts";
 import { idInStream } from "../../events/core/stream.ts";
 import { invitationEvents } from "../../events/user/invitation.ts";
+import { put, remove } from "../core/change.ts";
 import { oldestFirst, type Part } from "../core/list-rows.ts";
-import { defineProjection } from "../core/projection.ts";
-import { dropRows, purgeEvents } from "../core/purge.ts";
+import { purgeEvents } from "../core/purge.ts";
+import { defineReadModel } from "../core/read-model.ts";
+import { defineTable } from "../core/table.ts";
 import type { Slice } from "./user.ts";
 
 /** Open ones; those that ended leave nothing. */
@@ -23,30 +25,33 @@ export type InvitationRow = Readonly<{
   expires_at: Date;
 }>;
 
-export const invitationProjection = defineProjection({
+const invitations = defineTable<InvitationRow>({
   name: "invitation",
-  version: 3,
-  tables: ["invitation"],
-  async create(tx) {
-    await tx.schema.createTable("invitation", (table) => {
-      table.uuid("id").primary();
-      table.uuid("place_id").notNullable();
-      table.uuid("parent_id").notNullable();
-      table.text("parent_type").notNullable();
-      table.text("role").notNullable();
-      table.text("email").notNullable();
-      table.text("email_digest").notNullable().index();
-      table.uuid("invited_by_id").notNullable().index();
-      table.timestamp("created_at").notNullable();
-      table.timestamp("expires_at").notNullable().index();
-      table.index(["parent_id", "created_at", "id"]);
-    });
+  columns: {
+    id: "uuid",
+    place_id: "uuid",
+    parent_id: "uuid",
+    parent_type: "text",
+    role: "text",
+    email: "text",
+    email_digest: "text",
+    invited_by_id: "uuid",
+    created_at: "timestamptz",
+    expires_at: "timestamptz",
   },
+  key: ["id"],
+  indexes: ["(parent_id, created_at, id)"],
+  lateIndexes: ["(email_digest)", "(invited_by_id)", "(expires_at)"],
+});
+
+export const invitationProjection = defineReadModel({
+  name: "invitation",
+  version: 4,
+  tables: [invitations],
   events: { ...invitationEvents, ...purgeEvents },
-  handlers: {
-    ProjectPurged: (tx, { data }) => dropRows(tx, data.projectId, { invitation: "parent_id" }),
-    InvitationMade: async (tx, { stream, data }) => {
-      const row = {
+  effects: {
+    InvitationMade: ({ stream, data }) =>
+      put(invitations, {
         id: data.invitationId,
         place_id: idInStream(stream),
         parent_id: data.parentId,
@@ -57,15 +62,10 @@ export const invitationProjection = defineProjection({
         invited_by_id: data.invitedById,
         created_at: new Date(data.invitedAt),
         expires_at: new Date(data.expiresAt),
-      };
-      await tx<InvitationRow>("invitation").insert(row).onConflict("id").merge();
-    },
-    InvitationRevoked: async (tx, { data }) => {
-      await tx<InvitationRow>("invitation").where({ id: data.invitationId }).delete();
-    },
-    InvitationAccepted: async (tx, { data }) => {
-      await tx<InvitationRow>("invitation").where({ id: data.invitationId }).delete();
-    },
+      }),
+    InvitationRevoked: ({ data }) => remove(invitations, { id: data.invitationId }),
+    InvitationAccepted: ({ data }) => remove(invitations, { id: data.invitationId }),
+    ProjectPurged: ({ data }) => remove(invitations, { parent_id: data.projectId }),
   },
 });
 

@@ -1,8 +1,10 @@
 import type { Knex } from "knex";
 import { idInStream } from "../../events/core/stream.ts";
 import { type MailKind, mailEvents } from "../../events/user/mail.ts";
+import { change, put, remove } from "../core/change.ts";
 import { newestFirst, type Part } from "../core/list-rows.ts";
-import { defineProjection, type Tx } from "../core/projection.ts";
+import { defineReadModel } from "../core/read-model.ts";
+import { defineTable } from "../core/table.ts";
 import type { Slice } from "./user.ts";
 
 export type MailStatus = "WAITING" | "SENT" | "FAILED";
@@ -22,30 +24,34 @@ export type MailRow = Readonly<{
   finished_at: Date | null;
 }>;
 
-export const mailProjection = defineProjection({
+const mails = defineTable<MailRow>({
   name: "mail",
-  version: 1,
-  tables: ["mail"],
-  async create(tx) {
-    await tx.schema.createTable("mail", (table) => {
-      table.uuid("id").primary();
-      table.text("kind").notNullable();
-      table.uuid("holder_id").notNullable();
-      table.uuid("request_id").notNullable();
-      table.text("recipient").notNullable();
-      table.text("status").notNullable();
-      table.text("failure");
-      table.timestamp("created_at").notNullable();
-      table.timestamp("expires_at").notNullable();
-      table.timestamp("finished_at");
-      table.index(["created_at", "id"]);
-    });
-    await tx.raw("create index mail_waiting on mail (created_at) where status = 'WAITING'");
+  columns: {
+    id: "uuid",
+    kind: "text",
+    holder_id: "uuid",
+    request_id: "uuid",
+    recipient: "text",
+    status: "text",
+    failure: "text null",
+    created_at: "timestamptz",
+    expires_at: "timestamptz",
+    finished_at: "timestamptz null",
   },
+  key: ["id"],
+  lateIndexes: ["(created_at, id)", "(created_at) where status = 'WAITING'"],
+});
+
+const idOf = (stream: string) => ({ id: idInStream(stream) });
+
+export const mailProjection = defineReadModel({
+  name: "mail",
+  version: 2,
+  tables: [mails],
   events: mailEvents,
-  handlers: {
-    MailScheduled: async (tx, { data }) => {
-      const row = {
+  effects: {
+    MailScheduled: ({ data }) =>
+      put(mails, {
         id: data.mailId,
         kind: data.kind,
         holder_id: data.holderId,
@@ -56,28 +62,18 @@ export const mailProjection = defineProjection({
         created_at: new Date(data.scheduledAt),
         expires_at: new Date(data.expiresAt),
         finished_at: null,
-      } as const;
-      await tx<MailRow>("mail").insert(row).onConflict("id").merge();
-    },
-    MailSent: (tx, { stream, data }) =>
-      finish(tx, stream, { status: "SENT", finished_at: new Date(data.sentAt) }),
-    MailFailed: (tx, { stream, data }) => {
-      const finished_at = new Date(data.failedAt);
-      return finish(tx, stream, { status: "FAILED", failure: data.reason, finished_at });
-    },
-    MailRemoved: async (tx, { stream }) => {
-      await tx<MailRow>("mail")
-        .where({ id: idInStream(stream) })
-        .delete();
-    },
+      }),
+    MailSent: ({ stream, data }) =>
+      change(mails, idOf(stream), { status: "SENT", finished_at: new Date(data.sentAt) }),
+    MailFailed: ({ stream, data: { reason: failure, failedAt } }) =>
+      change(mails, idOf(stream), {
+        status: "FAILED",
+        failure,
+        finished_at: new Date(failedAt),
+      }),
+    MailRemoved: ({ stream }) => remove(mails, idOf(stream)),
   },
 });
-
-async function finish(tx: Tx, stream: string, columns: Partial<MailRow>): Promise<void> {
-  await tx<MailRow>("mail")
-    .where({ id: idInStream(stream) })
-    .update(columns);
-}
 
 export function findMail(db: Knex, id: string): Promise<MailRow | undefined> {
   return db<MailRow>("mail").where({ id }).first();

@@ -1,29 +1,27 @@
 import type { Knex } from "knex";
 
 import { notificationPreferenceEvents } from "../../events/user/notification-preference.ts";
-import { defineProjection } from "../core/projection.ts";
+import { put, remove } from "../core/change.ts";
+import { defineReadModel } from "../core/read-model.ts";
+import { defineTable } from "../core/table.ts";
 
 type StoppedRow = Readonly<{ user_id: string; stopped_at: Date }>;
 
-export const notificationPreferenceProjection = defineProjection({
+const stopped = defineTable<StoppedRow>({
+  name: "notification_mail_stopped",
+  columns: { user_id: "uuid", stopped_at: "timestamptz" },
+  key: ["user_id"],
+});
+
+export const notificationPreferenceProjection = defineReadModel({
   name: "notification_preference",
-  version: 1,
-  tables: ["notification_mail_stopped"],
-  async create(tx) {
-    await tx.schema.createTable("notification_mail_stopped", (table) => {
-      table.uuid("user_id").primary();
-      table.timestamp("stopped_at").notNullable();
-    });
-  },
+  version: 2,
+  tables: [stopped],
   events: notificationPreferenceEvents,
-  handlers: {
-    NotificationMailStopped: async (tx, { data }) => {
-      const row = { user_id: data.userId, stopped_at: new Date(data.stoppedAt) };
-      await tx<StoppedRow>("notification_mail_stopped").insert(row).onConflict("user_id").merge();
-    },
-    NotificationMailResumed: async (tx, { data }) => {
-      await tx<StoppedRow>("notification_mail_stopped").where("user_id", data.userId).delete();
-    },
+  effects: {
+    NotificationMailStopped: ({ data: { userId: user_id, stoppedAt } }) =>
+      put(stopped, { user_id, stopped_at: new Date(stoppedAt) }),
+    NotificationMailResumed: ({ data: { userId: user_id } }) => remove(stopped, { user_id }),
   },
 });
 

@@ -1,9 +1,10 @@
 import type { Knex } from "knex";
 
 import { pushCountEvents } from "../../events/user/push-count.ts";
-import { dropRows, purgeEvents } from "../core/purge.ts";
-import { defineRowProjection } from "../core/row-projection.ts";
-import { tableOf } from "../core/writes.ts";
+import { put, remove } from "../core/change.ts";
+import { purgedFrom, purgeEvents } from "../core/purge.ts";
+import { defineReadModel } from "../core/read-model.ts";
+import { defineTable } from "../core/table.ts";
 
 /** One row a push that counted for a user; the sums are computed at a query. */
 type PushCountRow = Readonly<{
@@ -15,49 +16,42 @@ type PushCountRow = Readonly<{
 
 type PushTipRow = Readonly<{ project_id: string; commit_id: string }>;
 
-const counts = tableOf<PushCountRow>({
+const counts = defineTable<PushCountRow>({
   name: "push_count",
-  key: ["project_id", "repository_revision"],
-});
-const counted = tableOf<PushTipRow>({ name: "push_tip", key: ["project_id", "commit_id"] });
-
-export const pushCountProjection = defineRowProjection({
-  name: "push_count",
-  version: 2,
-  tables: ["push_count", "push_tip"],
-  async create(tx) {
-    await tx.schema.createTable("push_count", (table) => {
-      table.uuid("project_id").notNullable();
-      table.bigInteger("repository_revision").notNullable();
-      table.uuid("user_id").notNullable().index();
-      table.jsonb("extensions").notNullable();
-      table.primary(["project_id", "repository_revision"]);
-    });
-    await tx.schema.createTable("push_tip", (table) => {
-      table.uuid("project_id").notNullable();
-      table.text("commit_id").notNullable();
-      table.primary(["project_id", "commit_id"]);
-    });
+  columns: {
+    project_id: "uuid",
+    repository_revision: "bigint",
+    user_id: "uuid",
+    extensions: "jsonb",
   },
+  key: ["project_id", "repository_revision"],
+  lateIndexes: ["(user_id)"],
+});
+
+const tips = defineTable<PushTipRow>({
+  name: "push_tip",
+  columns: { project_id: "uuid", commit_id: "text" },
+  key: ["project_id", "commit_id"],
+});
+
+export const pushCountProjection = defineReadModel({
+  name: "push_count",
+  version: 3,
+  tables: [counts, tips],
   events: { ...pushCountEvents, ...purgeEvents },
-  handlers: {
-    // What people pushed stays theirs.
-    ProjectPurged: async (rows, { data }) =>
-      dropRows(await rows.written(), data.projectId, { push_tip: "project_id" }),
-    PushCounted: (rows, { data }) => {
-      const { projectId: project_id, userId: user_id, repositoryRevision, tips, replaces } = data;
-      if (user_id !== null) {
-        const { extensions } = data;
-        rows.put(counts, {
-          project_id,
-          repository_revision: repositoryRevision,
-          user_id,
-          extensions,
-        });
-      }
-      for (const commit_id of tips) rows.put(counted, { project_id, commit_id });
-      for (const commit_id of replaces) rows.remove(counted, { project_id, commit_id });
+  effects: {
+    PushCounted: ({ data }) => {
+      const { projectId: project_id, repositoryRevision: repository_revision } = data;
+      const { userId: user_id, extensions } = data;
+      const counted = { project_id, repository_revision, extensions };
+      return [
+        ...(user_id === null ? [] : [put(counts, { ...counted, user_id })]),
+        ...data.tips.map((commit_id) => put(tips, { project_id, commit_id })),
+        ...data.replaces.map((commit_id) => remove(tips, { project_id, commit_id })),
+      ];
     },
+    // What people pushed stays theirs.
+    ProjectPurged: purgedFrom(tips),
   },
 });
 

@@ -2,9 +2,10 @@ import type { Knex } from "knex";
 import { idInStream } from "../../events/core/stream.ts";
 import { sshKeyEvents } from "../../events/user/ssh-key.ts";
 import { userEvents } from "../../events/user/user.ts";
-import { announceChange } from "../core/announce.ts";
+import { announce, put, remove } from "../core/change.ts";
 import { oldestFirst, type Part } from "../core/list-rows.ts";
-import { defineProjection } from "../core/projection.ts";
+import { defineReadModel } from "../core/read-model.ts";
+import { defineTable } from "../core/table.ts";
 import type { Slice, UserRow } from "./user.ts";
 
 const { UserForgotten } = userEvents;
@@ -19,46 +20,45 @@ export type SshKeyRow = Readonly<{
   created_at: Date;
 }>;
 
-export const sshKeyProjection = defineProjection({
+const keys = defineTable<SshKeyRow>({
   name: "ssh_key",
-  version: 1,
-  tables: ["ssh_key"],
-  async create(tx) {
-    await tx.schema.createTable("ssh_key", (table) => {
-      table.uuid("id").primary();
-      table.uuid("user_id").notNullable();
-      table.text("title").notNullable();
-      table.text("public_key").notNullable();
-      table.text("fingerprint").notNullable().index();
-      table.timestamp("expires_at");
-      table.timestamp("created_at").notNullable();
-      table.index(["user_id", "created_at", "id"]);
-    });
+  columns: {
+    id: "uuid",
+    user_id: "uuid",
+    title: "text",
+    public_key: "text",
+    fingerprint: "text",
+    expires_at: "timestamptz null",
+    created_at: "timestamptz",
   },
+  key: ["id"],
+  indexes: ["(user_id, created_at, id)"],
+  lateIndexes: ["(fingerprint)"],
+});
+
+export const sshKeyProjection = defineReadModel({
+  name: "ssh_key",
+  version: 2,
+  tables: [keys],
   events: { ...sshKeyEvents, UserForgotten },
-  handlers: {
-    SshKeyAdded: async (tx, { data }, { open }) => {
-      const row = {
+  opens: true,
+  effects: {
+    SshKeyAdded: ({ data }, open) =>
+      put(keys, {
         id: data.keyId,
         user_id: data.userId,
-        title: (await open(data.title)) ?? "",
+        title: open(data.title) ?? "",
         public_key: data.publicKey,
         fingerprint: data.fingerprint,
         expires_at: data.expiresAt === null ? null : new Date(data.expiresAt),
         created_at: new Date(data.addedAt),
-      };
-      await tx<SshKeyRow>("ssh_key").insert(row).onConflict("id").merge();
-    },
-    SshKeyDeleted: async (tx, { stream, data }) => {
-      await tx<SshKeyRow>("ssh_key").where({ id: data.keyId }).delete();
+      }),
+    SshKeyDeleted: ({ stream, data }) => [
+      remove(keys, { id: data.keyId }),
       // Closes the connections that use the key.
-      await announceChange(tx, `user-${idInStream(stream)}`);
-    },
-    UserForgotten: async (tx, { stream }) => {
-      await tx<SshKeyRow>("ssh_key")
-        .where({ user_id: idInStream(stream) })
-        .delete();
-    },
+      announce(`user-${idInStream(stream)}`),
+    ],
+    UserForgotten: ({ stream }) => remove(keys, { user_id: idInStream(stream) }),
   },
 });
 

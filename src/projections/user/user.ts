@@ -1,14 +1,14 @@
 import type { Knex } from "knex";
 
-import type { EventOf, Recorded } from "../../events/core/event.ts";
 import { normaliseAlias, UserId } from "../../events/core/ids.ts";
+import type { Sealed } from "../../events/core/sealed.ts";
 import { idInStream } from "../../events/core/stream.ts";
 import { userEvents } from "../../events/user/user.ts";
+import { announce, type Change, change, put, type Values } from "../core/change.ts";
 import { escapeLike } from "../core/like.ts";
-import { ignore } from "../core/projection.ts";
-import { defineRowProjection } from "../core/row-projection.ts";
-import { countedNear, keptTotal } from "../core/total.ts";
-import { tableOf, type Writes } from "../core/writes.ts";
+import { defineReadModel, nothing } from "../core/read-model.ts";
+import { defineTable } from "../core/table.ts";
+import { countedNear } from "../core/total.ts";
 
 export type UserRow = Readonly<{
   id: UserId;
@@ -32,61 +32,65 @@ export type UserRow = Readonly<{
   allowed_bytes: bigint | null;
 }>;
 
-/** Of everybody who was not forgotten. */
-const peopleTotal = keptTotal("app_user", "forgotten_at is null", ["forgotten_at"]);
-const people = tableOf<UserRow>({ name: "app_user", key: ["id"], total: peopleTotal });
+type PeopleTotal = Readonly<{ is_confirmed: boolean; total: bigint }>;
 
-export const userProjection = defineRowProjection({
+/** Of everybody who was not forgotten. */
+const peopleTotals = defineTable<PeopleTotal>({
+  name: "app_user_total",
+  columns: { is_confirmed: "boolean", total: "bigint" },
+  key: ["is_confirmed"],
+});
+
+const people = defineTable<UserRow>({
+  name: "app_user",
+  columns: {
+    id: "uuid",
+    alias: "text",
+    alias_normalised: "text",
+    email: "text null",
+    name: "text null",
+    surname: "text null",
+    avatar: "text null",
+    cover: "text null",
+    password_hash: "text null",
+    is_admin: "boolean",
+    is_confirmed: "boolean",
+    is_email_proved: "boolean",
+    banned_at: "timestamptz null",
+    forgotten_at: "timestamptz null",
+    created_at: "timestamptz",
+    allowed_bytes: "bigint null",
+  },
+  key: ["id"],
+  lateIndexes: [
+    "(alias_normalised)",
+    // Lists are paged in this order; the id makes it total.
+    "(created_at, id)",
+    "(lower(email))",
+    "using gin (alias gin_trgm_ops) with (fastupdate = off)",
+    "using gin (email gin_trgm_ops) with (fastupdate = off)",
+  ],
+  counts: [{ table: peopleTotals, where: "forgotten_at is null" }],
+});
+
+export const userProjection = defineReadModel({
   name: "user",
-  version: 5,
-  tables: ["app_user", peopleTotal.table],
-  async create(tx) {
-    await tx.schema.createTable("app_user", (table) => {
-      table.uuid("id").primary();
-      table.text("alias").notNullable();
-      table.text("alias_normalised").notNullable();
-      for (const column of ["email", "name", "surname", "avatar", "cover", "password_hash"]) {
-        table.text(column);
-      }
-      table.boolean("is_admin").notNullable();
-      table.boolean("is_confirmed").notNullable();
-      table.boolean("is_email_proved").notNullable();
-      table.timestamp("banned_at");
-      table.timestamp("forgotten_at");
-      table.timestamp("created_at").notNullable();
-      table.bigInteger("allowed_bytes");
-    });
-    await peopleTotal.create(tx);
-  },
-  async index(tx) {
-    await tx.schema.alterTable("app_user", (table) => {
-      table.index(["alias_normalised"]);
-      // Lists are paged in this order; the id makes it total.
-      table.index(["created_at", "id"]);
-    });
-    await tx.raw("create index app_user_email on app_user (lower(email))");
-    for (const column of ["alias", "email"]) {
-      const name = `app_user_${column}_part`;
-      await tx.raw(
-        "create index ?? on app_user using gin (?? gin_trgm_ops) with (fastupdate = off)",
-        [name, column],
-      );
-    }
-  },
+  version: 6,
+  tables: [people, peopleTotals],
   events: userEvents,
-  sealed: sealedIn,
-  handlers: {
-    UserRegistered: async (rows, { data }, { open }) => {
-      const row = {
+  opens: true,
+  effects: {
+    UserRegistered: ({ data }, open) =>
+      put(people, {
         id: data.userId,
         alias: data.alias,
         alias_normalised: normaliseAlias(data.alias),
-        email: await open(data.email),
+        email: open(data.email),
         name: null,
         surname: null,
         avatar: null,
         cover: null,
-        password_hash: data.passwordHash && (await open(data.passwordHash)),
+        password_hash: open(data.passwordHash),
         is_admin: data.admin,
         is_confirmed: data.confirmed,
         is_email_proved: data.emailProved === true,
@@ -94,44 +98,39 @@ export const userProjection = defineRowProjection({
         forgotten_at: null,
         created_at: new Date(data.registeredAt),
         allowed_bytes: null,
-      };
-      rows.put(people, row);
-    },
-    UserAliasChanged: (rows, { stream, data }) =>
-      change(rows, stream, { alias: data.alias, alias_normalised: normaliseAlias(data.alias) }),
-    UserEmailChanged: async (rows, { stream, data }, { open }) =>
-      change(rows, stream, {
-        email: await open(data.email),
+      }),
+    UserAliasChanged: ({ stream, data: { alias } }) =>
+      changed(stream, { alias, alias_normalised: normaliseAlias(alias) }),
+    UserEmailChanged: ({ stream, data }, open) =>
+      changed(stream, {
+        email: open(data.email),
         is_confirmed: data.confirmed,
         is_email_proved: false,
       }),
-    UserEmailTakenBack: async (rows, { stream, data }, { open }) =>
-      change(rows, stream, {
-        email: await open(data.email),
-        is_confirmed: true,
-        is_email_proved: true,
-      }),
-    UserEmailConfirmationRequested: ignore,
-    UserEmailConfirmed: (rows, { stream }) =>
-      change(rows, stream, { is_confirmed: true, is_email_proved: true }),
-    UserPasswordResetRequested: ignore,
-    UserPasswordChanged: async (rows, { stream, data }, { open }) =>
-      change(rows, stream, { password_hash: await open(data.passwordHash) }),
-    UserProfileChanged: async (rows, { stream, data }, { open }) => {
-      const columns: Record<string, string | null> = {};
-      for (const field of ["name", "surname", "avatar", "cover"] as const) {
-        const sealed = data[field];
-        if (sealed !== undefined) columns[field] = sealed && (await open(sealed));
-      }
-      change(rows, stream, columns);
+    UserEmailTakenBack: ({ stream, data }, open) =>
+      changed(stream, { email: open(data.email), is_confirmed: true, is_email_proved: true }),
+    UserEmailConfirmationRequested: nothing,
+    UserEmailConfirmed: ({ stream }) =>
+      changed(stream, { is_confirmed: true, is_email_proved: true }),
+    UserPasswordResetRequested: nothing,
+    UserPasswordChanged: ({ stream, data }, open) =>
+      changed(stream, { password_hash: open(data.passwordHash) }),
+    UserProfileChanged: ({ stream, data }, open) => {
+      const opened = (sealed: Sealed | null | undefined) =>
+        sealed === undefined ? undefined : open(sealed);
+      return changed(stream, {
+        name: opened(data.name),
+        surname: opened(data.surname),
+        avatar: opened(data.avatar),
+        cover: opened(data.cover),
+      });
     },
-    UserBanned: (rows, { stream, data }) =>
-      change(rows, stream, { banned_at: new Date(data.bannedAt) }),
-    UserQuotaChanged: (rows, { stream, data: { allowedBytes } }) =>
-      change(rows, stream, { allowed_bytes: allowedBytes === null ? null : BigInt(allowedBytes) }),
-    UserUnbanned: (rows, { stream }) => change(rows, stream, { banned_at: null }),
-    UserForgotten: (rows, { stream, data }) =>
-      change(rows, stream, {
+    UserBanned: ({ stream, data }) => changed(stream, { banned_at: new Date(data.bannedAt) }),
+    UserUnbanned: ({ stream }) => changed(stream, { banned_at: null }),
+    UserQuotaChanged: ({ stream, data: { allowedBytes } }) =>
+      changed(stream, { allowed_bytes: allowedBytes === null ? null : BigInt(allowedBytes) }),
+    UserForgotten: ({ stream, data }) =>
+      changed(stream, {
         email: null,
         name: null,
         surname: null,
@@ -143,27 +142,9 @@ export const userProjection = defineRowProjection({
   },
 });
 
-/** What the handlers below open. */
-function sealedIn({ type, data }: Recorded<EventOf<typeof userEvents>>) {
-  switch (type) {
-    case "UserRegistered":
-      return [data.email, data.passwordHash];
-    case "UserEmailChanged":
-    case "UserEmailTakenBack":
-      return [data.email];
-    case "UserPasswordChanged":
-      return [data.passwordHash];
-    case "UserProfileChanged":
-      return [data.name, data.surname, data.avatar, data.cover];
-    default:
-      return [];
-  }
-}
-
-function change(rows: Writes, stream: string, columns: Partial<UserRow>): void {
+function changed(stream: string, columns: Values<UserRow>): readonly Change[] {
   const id = idInStream(stream) as UserId;
-  rows.change(people, { id }, columns);
-  rows.announce(`user-${id}`);
+  return [change(people, { id }, columns), announce(`user-${id}`)];
 }
 
 export function findUser(db: Knex, alias: string): Promise<UserRow | undefined> {
@@ -243,7 +224,12 @@ export async function listUsers(
       .orderBy([{ column: "created_at" }, { column: "id" }])
       .limit(limit)
       .offset(offset),
-    searched ? countedNear(db, shown(), { limit, offset }) : peopleTotal.read(db),
+    searched ? countedNear(db, shown(), { limit, offset }) : countPeople(db),
   ]);
   return { rows, total };
+}
+
+async function countPeople(db: Knex): Promise<number> {
+  const row = await db<PeopleTotal>("app_user_total").sum({ total: "total" }).first();
+  return Number(row?.["total"] ?? 0);
 }

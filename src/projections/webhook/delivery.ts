@@ -11,10 +11,10 @@ import {
 } from "../../events/webhook/delivery.ts";
 import { webhookLogEvents } from "../../events/webhook/log.ts";
 import { webhookEvents } from "../../events/webhook/webhook.ts";
-import { ignore, type Tx } from "../core/projection.ts";
+import { type Change, change, derive, put, statement } from "../core/change.ts";
 import { purgeEvents } from "../core/purge.ts";
-import { defineRowProjection } from "../core/row-projection.ts";
-import { tableOf, type Writes } from "../core/writes.ts";
+import { defineReadModel, nothing } from "../core/read-model.ts";
+import { defineTable } from "../core/table.ts";
 
 export type DeliveryStatus = "PENDING" | "SUCCESS" | "FAILED" | "ABANDONED";
 
@@ -57,69 +57,60 @@ type Stored<Type extends WebhookDeliveryEvent["type"]> = Recorded<
   Extract<WebhookDeliveryEvent, { type: Type }>
 >;
 
-async function create(tx: Tx): Promise<void> {
-  await tx.schema.createTable("webhook_delivery", (table) => {
-    table.uuid("id").primary();
-    table.uuid("webhook_id").notNullable();
-    table.uuid("project_id").notNullable();
-    table.text("action").notNullable();
-    table.text("status").notNullable();
-    table.text("body").notNullable();
-    table.uuid("redelivery_of");
-    table.uuid("replay_id");
-    table.bigInteger("position").notNullable();
-    table.integer("attempts").notNullable();
-    table.timestamp("next_attempt_at");
-    table.text("abandoned_because");
-    table.timestamp("created_at").notNullable();
-    table.timestamp("finished_at");
-    table.index(["webhook_id", "position"]);
+const deliveries = defineTable<WebhookDeliveryRow>({
+  name: "webhook_delivery",
+  columns: {
+    id: "uuid",
+    webhook_id: "uuid",
+    project_id: "uuid",
+    action: "text",
+    status: "text",
+    body: "text",
+    redelivery_of: "uuid null",
+    replay_id: "uuid null",
+    position: "bigint",
+    attempts: "integer",
+    next_attempt_at: "timestamptz null",
+    abandoned_because: "text null",
+    created_at: "timestamptz",
+    finished_at: "timestamptz null",
+  },
+  key: ["id"],
+  indexes: [
+    "(webhook_id, position)",
     // Of a project that is purged; of a log that is purged, by age.
-    table.index(["project_id"]);
-    table.index(["finished_at"]);
-  });
-  // Most deliveries belong to no replay.
-  await tx.raw(
-    `create index webhook_delivery_replay_id_index on webhook_delivery (replay_id, created_at)
-     where replay_id is not null`,
-  );
-  await tx.schema.createTable("webhook_delivery_attempt", (table) => {
-    table.uuid("delivery_id").notNullable();
-    table.integer("attempt").notNullable();
-    table.text("url").notNullable();
-    table.timestamp("started_at").notNullable();
-    table.integer("connect_ms");
-    table.integer("first_byte_ms");
-    table.integer("total_ms").notNullable();
-    table.integer("status");
-    table.text("response");
-    table.text("failure");
-    table.primary(["delivery_id", "attempt"]);
-  });
-}
-
-const deliveries = tableOf<WebhookDeliveryRow>({ name: "webhook_delivery", key: ["id"] });
-/** Of deliveries that are still there: what ends after its webhook was deleted leaves nothing. */
-const attempts = tableOf<WebhookAttemptRow>({
-  name: "webhook_delivery_attempt",
-  key: ["delivery_id", "attempt"],
-  after: deliveries,
-  storedIf: "exists (select from webhook_delivery where id = given.delivery_id)",
+    "(project_id)",
+    "(finished_at)",
+    // Most deliveries belong to no replay.
+    "(replay_id, created_at) where replay_id is not null",
+  ],
 });
 
-export const webhookDeliveryProjection = defineRowProjection({
+const attempts = defineTable<WebhookAttemptRow>({
+  name: "webhook_delivery_attempt",
+  columns: {
+    delivery_id: "uuid",
+    attempt: "integer",
+    url: "text",
+    started_at: "timestamptz",
+    connect_ms: "integer null",
+    first_byte_ms: "integer null",
+    total_ms: "integer",
+    status: "integer null",
+    response: "text null",
+    failure: "text null",
+  },
+  key: ["delivery_id", "attempt"],
+});
+
+export const webhookDeliveryProjection = defineReadModel({
   name: "webhook_delivery",
-  version: 4,
-  tables: ["webhook_delivery", "webhook_delivery_attempt"],
-  create,
+  version: 5,
+  tables: [deliveries, attempts],
   events: { ...webhookEvents, ...webhookDeliveryEvents, ...webhookLogEvents, ...purgeEvents },
-  handlers: {
-    ProjectPurged: (rows, { data: { projectId } }) => drop(rows, ["project_id", "=", projectId]),
-    // Those that have not ended stay, however old they are.
-    WebhookLogPurged: (rows, { data }) =>
-      drop(rows, ["finished_at", "<", new Date(data.endedBefore)]),
-    WebhookDeliveryScheduled: (rows, { data, position }) => {
-      const row: WebhookDeliveryRow = {
+  effects: {
+    WebhookDeliveryScheduled: ({ data, position }) =>
+      put(deliveries, {
         id: data.deliveryId,
         webhook_id: data.webhookId,
         project_id: data.projectId,
@@ -134,58 +125,61 @@ export const webhookDeliveryProjection = defineRowProjection({
         abandoned_because: null,
         created_at: new Date(data.scheduledAt),
         finished_at: null,
-      };
-      rows.put(deliveries, row);
-    },
-    WebhookDeliverySucceeded: (rows, event) => {
-      addAttempt(rows, event, null);
-      finish(rows, event, { status: "SUCCESS", attempts: event.data.attempt });
-    },
-    WebhookDeliveryAttemptFailed: (rows, event) => {
+      }),
+    WebhookDeliverySucceeded: (event) => [
+      ...attempted(event, null),
+      finished(event, { status: "SUCCESS", attempts: event.data.attempt }),
+    ],
+    WebhookDeliveryAttemptFailed: (event) => {
       const { attempt, failure, nextAttemptAt } = event.data;
-      addAttempt(rows, event, failure);
-      if (nextAttemptAt === null) {
-        finish(rows, event, { status: "FAILED", attempts: attempt });
-      } else {
-        const next_attempt_at = new Date(nextAttemptAt);
-        rows.change(deliveries, { id: idOf(event.stream) }, { attempts: attempt, next_attempt_at });
-      }
+      const waits = nextAttemptAt !== null && {
+        attempts: attempt,
+        next_attempt_at: new Date(nextAttemptAt),
+      };
+      return [
+        ...attempted(event, failure),
+        waits
+          ? change(deliveries, { id: idOf(event.stream) }, waits)
+          : finished(event, { status: "FAILED", attempts: attempt }),
+      ];
     },
-    WebhookDeliveryAbandoned: (rows, event) =>
-      finish(rows, event, { status: "ABANDONED", abandoned_because: event.data.reason }),
+    WebhookDeliveryAbandoned: (event) =>
+      finished(event, { status: "ABANDONED", abandoned_because: event.data.reason }),
     // Its log is deleted with the webhook, because no request can name it any more.
-    WebhookDeleted: (rows, { stream }) => drop(rows, ["webhook_id", "=", idInStream(stream)]),
-    WebhookCreated: ignore,
-    WebhookReconfigured: ignore,
-    WebhookSwitchedOff: ignore,
-    WebhookSwitchedOn: ignore,
-    WebhookReplayRequested: ignore,
-    WebhookReplayStarted: ignore,
-    WebhookReplayFinished: ignore,
-    WebhookReplayCanceled: ignore,
+    WebhookDeleted: ({ stream }) => dropped("webhook_id = ?", idInStream(stream)),
+    // Those that have not ended stay, however old they are.
+    WebhookLogPurged: ({ data }) => dropped("finished_at < ?", data.endedBefore),
+    ProjectPurged: ({ data }) => dropped("project_id = ?", data.projectId),
+    WebhookCreated: nothing,
+    WebhookReconfigured: nothing,
+    WebhookSwitchedOff: nothing,
+    WebhookSwitchedOn: nothing,
+    WebhookReplayRequested: nothing,
+    WebhookReplayStarted: nothing,
+    WebhookReplayFinished: nothing,
+    WebhookReplayCanceled: nothing,
   },
 });
 
-type Which = readonly [column: keyof WebhookDeliveryRow, operator: "=" | "<", value: string | Date];
-
-/** Deliveries and their attempts. */
-async function drop(rows: Writes, which: Which): Promise<void> {
-  const tx = await rows.written();
-  const own = tx("webhook_delivery")
-    .where(...which)
-    .select("id");
-  await tx("webhook_delivery_attempt").whereIn("delivery_id", own).delete();
-  await tx("webhook_delivery")
-    .where(...which)
-    .delete();
-}
+/** Deletes deliveries and their attempts. */
+const dropped = (condition: string, value: string): Change =>
+  statement(
+    `with dropped as (delete from webhook_delivery where ${condition} returning id)
+     delete from webhook_delivery_attempt using dropped where delivery_id = dropped.id`,
+    [value],
+  );
 
 type AttemptEvent = Stored<"WebhookDeliverySucceeded"> | Stored<"WebhookDeliveryAttemptFailed">;
 
 const idOf = (stream: string) => idInStream(stream) as WebhookDeliveryId;
 
-function addAttempt(rows: Writes, { stream, data }: AttemptEvent, failure: string | null): void {
-  rows.put(attempts, {
+/** What ends after its webhook was deleted leaves nothing. */
+const dropOrphans = `
+  delete from webhook_delivery_attempt where delivery_id = any(?)
+    and not exists (select from webhook_delivery where id = delivery_id)`;
+
+function attempted({ stream, data }: AttemptEvent, failure: string | null): readonly Change[] {
+  const row = {
     delivery_id: idOf(stream),
     attempt: data.attempt,
     url: data.url,
@@ -196,16 +190,17 @@ function addAttempt(rows: Writes, { stream, data }: AttemptEvent, failure: strin
     status: data.status,
     response: data.response,
     failure,
-  });
+  };
+  return [put(attempts, row), derive(dropOrphans, row.delivery_id)];
 }
 
-function finish(
-  rows: Writes,
+function finished(
   { stream, metadata }: Recorded<WebhookDeliveryEvent>,
-  change: Partial<WebhookDeliveryRow>,
-): void {
+  columns: Partial<WebhookDeliveryRow>,
+): Change {
   const finished_at = new Date(metadata.occurredAt);
-  rows.change(deliveries, { id: idOf(stream) }, { ...change, next_attempt_at: null, finished_at });
+  const end = { ...columns, next_attempt_at: null, finished_at };
+  return change(deliveries, { id: idOf(stream) }, end);
 }
 
 export type DeliverySummary = WebhookDeliveryRow &

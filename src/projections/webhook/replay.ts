@@ -5,7 +5,8 @@ import type { WebhookId } from "../../events/core/ids.ts";
 import { idInStream } from "../../events/core/stream.ts";
 import type { WebhookLogEvent } from "../../events/webhook/log.ts";
 import type { WebhookEvent, WebhookTopic } from "../../events/webhook/webhook.ts";
-import type { Tx } from "../core/projection.ts";
+import { change, put, statement } from "../core/change.ts";
+import { defineTable } from "../core/table.ts";
 
 type Outcome = Stored<"WebhookReplayFinished">["data"]["outcome"];
 
@@ -28,32 +29,31 @@ export type WebhookReplayRow = Readonly<{
 }>;
 
 /** Replays of webhooks; kept for as long as the deliveries that they made. */
-export async function createReplays(tx: Tx): Promise<void> {
-  await tx.schema.createTable("webhook_replay", (table) => {
-    table.uuid("id").primary();
-    table.uuid("webhook_id").notNullable().index();
-    table.timestamp("from").notNullable();
-    table.timestamp("to").notNullable();
-    table.specificType("topics", "text[]").notNullable();
-    table.integer("per_second");
-    table.integer("total");
-    table.timestamp("created_at").notNullable();
-    table.text("outcome");
-    table.timestamp("finished_at");
-    table.timestamp("canceled_at");
-    table.index(["created_at"]);
-  });
-}
+export const replays = defineTable<WebhookReplayRow>({
+  name: "webhook_replay",
+  columns: {
+    id: "uuid",
+    webhook_id: "uuid",
+    from: "timestamptz",
+    to: "timestamptz",
+    topics: "text[]",
+    per_second: "integer null",
+    total: "integer null",
+    created_at: "timestamptz",
+    outcome: "text null",
+    finished_at: "timestamptz null",
+    canceled_at: "timestamptz null",
+  },
+  key: ["id"],
+  indexes: ["(webhook_id)", "(created_at)"],
+});
 
 type Event = WebhookEvent | WebhookLogEvent;
 type Stored<Type extends Event["type"]> = Recorded<Extract<Event, { type: Type }>>;
 
-export const replayHandlers = {
-  WebhookReplayRequested: async (
-    tx: Tx,
-    { stream, data }: Stored<"WebhookReplayRequested">,
-  ): Promise<void> => {
-    const row: WebhookReplayRow = {
+export const replayEffects = {
+  WebhookReplayRequested: ({ stream, data }: Stored<"WebhookReplayRequested">) =>
+    put(replays, {
       id: data.replayId,
       webhook_id: idInStream(stream) as WebhookId,
       from: new Date(data.from),
@@ -65,23 +65,20 @@ export const replayHandlers = {
       outcome: null,
       finished_at: null,
       canceled_at: null,
-    };
-    await tx("webhook_replay").insert(row).onConflict("id").merge();
-  },
-  WebhookReplayStarted: (tx: Tx, { data }: Stored<"WebhookReplayStarted">) =>
-    update(tx, data.replayId, { total: data.total }),
-  WebhookReplayFinished: (tx: Tx, { data }: Stored<"WebhookReplayFinished">) =>
-    update(tx, data.replayId, { outcome: data.outcome, finished_at: new Date(data.finishedAt) }),
-  WebhookReplayCanceled: (tx: Tx, { data }: Stored<"WebhookReplayCanceled">) =>
-    update(tx, data.replayId, { canceled_at: new Date(data.canceledAt) }),
-  WebhookLogPurged: async (tx: Tx, { data }: Stored<"WebhookLogPurged">): Promise<void> => {
-    await tx("webhook_replay").where("created_at", "<", new Date(data.endedBefore)).delete();
-  },
+    }),
+  WebhookReplayStarted: ({ data }: Stored<"WebhookReplayStarted">) =>
+    change(replays, { id: data.replayId }, { total: data.total }),
+  WebhookReplayFinished: ({ data }: Stored<"WebhookReplayFinished">) =>
+    change(
+      replays,
+      { id: data.replayId },
+      { outcome: data.outcome, finished_at: new Date(data.finishedAt) },
+    ),
+  WebhookReplayCanceled: ({ data }: Stored<"WebhookReplayCanceled">) =>
+    change(replays, { id: data.replayId }, { canceled_at: new Date(data.canceledAt) }),
+  WebhookLogPurged: ({ data }: Stored<"WebhookLogPurged">) =>
+    statement("delete from webhook_replay where created_at < ?", [data.endedBefore]),
 };
-
-async function update(tx: Tx, id: string, change: Partial<WebhookReplayRow>): Promise<void> {
-  await tx("webhook_replay").where({ id }).update(change);
-}
 
 export type ReplayProgress = WebhookReplayRow &
   Readonly<{

@@ -5,11 +5,13 @@ import type { Sealed } from "../../events/core/sealed.ts";
 import { idInStream } from "../../events/core/stream.ts";
 import { webhookLogEvents } from "../../events/webhook/log.ts";
 import { type WebhookTopic, webhookEvents } from "../../events/webhook/webhook.ts";
+import { change, put, remove, statement } from "../core/change.ts";
 import { oldestFirst, type Part } from "../core/list-rows.ts";
-import { defineProjection, type Tx } from "../core/projection.ts";
-import { dropRows, purgeEvents } from "../core/purge.ts";
+import { purgeEvents } from "../core/purge.ts";
+import { defineReadModel } from "../core/read-model.ts";
+import { defineTable } from "../core/table.ts";
 import type { Slice } from "../user/user.ts";
-import { createReplays, replayHandlers } from "./replay.ts";
+import { replayEffects, replays } from "./replay.ts";
 
 export type WebhookRow = Readonly<{
   id: WebhookId;
@@ -30,37 +32,40 @@ export type WebhookRow = Readonly<{
 
 const on = { switched_off_at: null, failing_since: null } as const;
 
-export const webhookProjection = defineProjection({
+const webhooks = defineTable<WebhookRow>({
   name: "webhook",
-  version: 3,
-  tables: ["webhook", "webhook_replay"],
-  async create(tx) {
-    await tx.schema.createTable("webhook", (table) => {
-      table.uuid("id").primary();
-      table.uuid("project_id").notNullable();
-      table.text("url").notNullable();
-      table.text("secret");
-      table.specificType("topics", "text[]").notNullable();
-      table.bigInteger("created_at_position").notNullable();
-      table.timestamp("switched_off_at");
-      table.timestamp("failing_since");
-      table.uuid("created_by_id").notNullable();
-      table.timestamp("created_at").notNullable();
-      table.timestamp("updated_at").notNullable();
-      table.index(["project_id", "created_at", "id"]);
-    });
-    await createReplays(tx);
+  columns: {
+    id: "uuid",
+    project_id: "uuid",
+    url: "text",
+    secret: "text null",
+    topics: "text[]",
+    created_at_position: "bigint",
+    switched_off_at: "timestamptz null",
+    failing_since: "timestamptz null",
+    created_by_id: "uuid",
+    created_at: "timestamptz",
+    updated_at: "timestamptz",
   },
+  key: ["id"],
+  indexes: ["(project_id, created_at, id)"],
+});
+
+const idOf = (stream: string) => ({ id: idInStream(stream) as WebhookId });
+
+const purgeReplays = `
+  delete from webhook_replay
+  where webhook_id in (select id from webhook where project_id = ?)`;
+
+export const webhookProjection = defineReadModel({
+  name: "webhook",
+  version: 4,
+  tables: [webhooks, replays],
   events: { ...webhookEvents, ...webhookLogEvents, ...purgeEvents },
-  handlers: {
-    ProjectPurged: async (tx, { data }) => {
-      const own = tx("webhook").where("project_id", data.projectId).select("id");
-      await tx("webhook_replay").whereIn("webhook_id", own).delete();
-      await dropRows(tx, data.projectId, { webhook: "project_id" });
-    },
-    ...replayHandlers,
-    WebhookCreated: async (tx, { data, position }) => {
-      const row = {
+  effects: {
+    ...replayEffects,
+    WebhookCreated: ({ data, position }) =>
+      put(webhooks, {
         id: data.webhookId,
         project_id: data.projectId,
         url: data.url,
@@ -71,32 +76,28 @@ export const webhookProjection = defineProjection({
         created_by_id: data.createdById,
         created_at: new Date(data.createdAt),
         updated_at: new Date(data.createdAt),
-      };
-      await tx<WebhookRow>("webhook").insert(row).onConflict("id").merge();
-    },
-    WebhookReconfigured: (tx, { stream, data }) =>
-      update(tx, stream, {
-        url: data.url,
-        secret: data.secret,
-        topics: data.topics,
-        updated_at: new Date(data.reconfiguredAt),
       }),
-    WebhookSwitchedOff: (tx, { stream, data }) =>
-      update(tx, stream, {
+    WebhookReconfigured: ({ stream, data: { url, secret, topics, reconfiguredAt } }) =>
+      change(webhooks, idOf(stream), {
+        ...{ url, secret, topics },
+        updated_at: new Date(reconfiguredAt),
+      }),
+    WebhookSwitchedOff: ({ stream, data }) =>
+      change(webhooks, idOf(stream), {
         switched_off_at: new Date(data.switchedOffAt),
         failing_since: new Date(data.failingSince),
       }),
-    WebhookSwitchedOn: (tx, { stream }) => update(tx, stream, on),
-    WebhookDeleted: async (tx, { stream }) => {
-      await tx<WebhookRow>("webhook").where("id", idInStream(stream)).delete();
-      await tx("webhook_replay").where("webhook_id", idInStream(stream)).delete();
-    },
+    WebhookSwitchedOn: ({ stream }) => change(webhooks, idOf(stream), on),
+    WebhookDeleted: ({ stream }) => [
+      remove(webhooks, idOf(stream)),
+      remove(replays, { webhook_id: idOf(stream).id }),
+    ],
+    ProjectPurged: ({ data: { projectId: project_id } }) => [
+      statement(purgeReplays, [project_id]),
+      remove(webhooks, { project_id }),
+    ],
   },
 });
-
-async function update(tx: Tx, stream: string, change: Partial<WebhookRow>): Promise<void> {
-  await tx("webhook").where("id", idInStream(stream)).update(change);
-}
 
 /** One of this very project; another project's is not found. */
 export function findWebhook(

@@ -7,11 +7,10 @@ import { decode } from "../../../src/events/core/decode.ts";
 import { Alias, UserId } from "../../../src/events/core/ids.ts";
 import { userEvents, userStream } from "../../../src/events/user/user.ts";
 import { openVault } from "../../../src/platform/key/vault.ts";
-import { project } from "../../../src/projections/core/projection.ts";
 import { findUserById, userProjection } from "../../../src/projections/user/user.ts";
 import { metadataFor } from "../../support/app/history.ts";
 import { cheapHash } from "../../support/app/password.ts";
-import { reset } from "../../support/app/projection.ts";
+import { project, reset } from "../../support/app/projection.ts";
 import { testDatabase } from "../../support/store/database.ts";
 import { testEventStore } from "../../support/store/event-store.ts";
 

@@ -1,7 +1,7 @@
 import { expect } from "chai";
 import { jobStream } from "../../../src/events/pipeline/job.ts";
 import { endHeldPolls, heldPerAgentMax, waitingFor } from "../../../src/http/agent/queue.ts";
-import { leaveFeed, lockFeed } from "../../../src/projections/core/checkpoint.ts";
+import { lockFeed } from "../../../src/projections/core/checkpoint.ts";
 import { withLock } from "../../../src/projections/core/leader.ts";
 import { rebuildLock } from "../../../src/projections/core/rebuild.ts";
 import { givenAgent } from "../../support/agent/agent.ts";
@@ -45,9 +45,10 @@ async function waitingAgent(about: Readonly<Record<string, unknown>>, of = runne
 /** As if another release had built the read model: it is built again. */
 async function outdate(name: string): Promise<void> {
   await app.deps.db.transaction(async (tx) => {
-    await lockFeed(tx, "answers");
-    await leaveFeed(tx, [name]);
-    await tx("projection_checkpoint").where({ name }).update({ version: 0, state: "behind" });
+    const position = String(await lockFeed(tx));
+    await tx("projection_checkpoint")
+      .where({ name })
+      .update({ version: 0, state: "behind", position });
   });
 }
 

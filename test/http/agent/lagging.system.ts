@@ -23,7 +23,7 @@ describe("agents while the read models stand still", () => {
     await at.start();
     await db.transaction(async (tx) => {
       // What feeds the read models waits for this lock.
-      await lockFeed(tx, "answers");
+      await lockFeed(tx);
       for (const answer of [await poll(), await poll()]) {
         expect(answer.body, answer.text).to.include({ code: "projection.lagging" });
       }

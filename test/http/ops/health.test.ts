@@ -4,7 +4,6 @@ import { checkReadiness, health } from "../../../src/http/ops/health.ts";
 import type { EventStore } from "../../../src/platform/event-store/event-store.ts";
 import { StoreUnavailable } from "../../../src/platform/event-store/event-store.ts";
 import { openPostgres } from "../../../src/platform/postgres.ts";
-import { untilGathered } from "../../../src/projections/core/gathered.ts";
 import { startTestApp } from "../../support/app/app.ts";
 import { eventually } from "../../support/app/eventually.ts";
 import { serveRoutes } from "../../support/app/machinery.ts";
@@ -27,7 +26,6 @@ describe("health", () => {
 
   it("is ready when every store answers and every read model shows everything", async () => {
     await app.givenUser("anna");
-    await untilGathered(app.deps.db);
     const ready = await eventually(async () => {
       const answer = await app.get("/health/ready");
       return answer.status === 200 ? answer : undefined;

@@ -8,8 +8,7 @@ import {
 } from "../../../src/projections/audit/chain-check.ts";
 import { auditEntryProjection } from "../../../src/projections/audit/entry.ts";
 import { chainHead, logChainProjection } from "../../../src/projections/audit/log-chain.ts";
-import { project } from "../../../src/projections/core/projection.ts";
-import { context, reset } from "../../support/app/projection.ts";
+import { context, project, reset } from "../../support/app/projection.ts";
 import { append, sent } from "../../support/package/parcel.ts";
 import { testDatabase } from "../../support/store/database.ts";
 import { testEventStore } from "../../support/store/event-store.ts";

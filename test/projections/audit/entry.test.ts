@@ -5,9 +5,8 @@ import { packageVersionStream } from "../../../src/events/package/version.ts";
 import { packageVersionIdOf } from "../../../src/platform/package/coordinates.ts";
 import { type AuditEntryRow, auditEntryProjection } from "../../../src/projections/audit/entry.ts";
 import { type AuditFilter, listAuditEntries } from "../../../src/projections/audit/entry-query.ts";
-import { project } from "../../../src/projections/core/projection.ts";
 import { history, metadataFor } from "../../support/app/history.ts";
-import { applyEach, context, reset, rowsOf } from "../../support/app/projection.ts";
+import { applyEach, context, project, reset, rowsOf } from "../../support/app/projection.ts";
 import { testDatabase } from "../../support/store/database.ts";
 
 const { db } = await testDatabase();
@@ -80,7 +79,7 @@ describe("the audit trail", () => {
     await db.raw("analyze audit_entry");
 
     const read = await db.transaction(async (tx) => {
-      await auditEntryProjection.apply(tx, long.at(-1)!, context);
+      await auditEntryProjection.apply(tx, long.slice(-1), context);
       const { rows } = await tx.raw<{ rows: [{ read: string }] }>(
         `select seq_tup_read + idx_tup_fetch as read from pg_stat_xact_user_tables
          where relid = 'audit_entry'::regclass`,

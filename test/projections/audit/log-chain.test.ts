@@ -6,9 +6,8 @@ import {
   chainMarks,
   logChainProjection,
 } from "../../../src/projections/audit/log-chain.ts";
-import { project } from "../../../src/projections/core/projection.ts";
 import { history } from "../../support/app/history.ts";
-import { context, reset, rewind } from "../../support/app/projection.ts";
+import { context, project, reset, rewind } from "../../support/app/projection.ts";
 import { sent } from "../../support/package/parcel.ts";
 import { testDatabase } from "../../support/store/database.ts";
 

@@ -15,9 +15,8 @@ import {
   rangeHash,
   rangeOf,
 } from "../../../src/projections/audit/merkle.ts";
-import { project } from "../../../src/projections/core/projection.ts";
 import { history } from "../../support/app/history.ts";
-import { context, reset, rewind, rowsOf } from "../../support/app/projection.ts";
+import { context, project, reset, rewind, rowsOf } from "../../support/app/projection.ts";
 import { sent } from "../../support/package/parcel.ts";
 import { testDatabase } from "../../support/store/database.ts";
 

@@ -60,7 +60,12 @@ describe("the read model of manifests", () => {
   });
   const stored = inVersion("PackageFileStored", {
     ...{ fileId: randomUUID(), name: "manifest.json", bytes: 9, metadata },
-    ...{ md5: "0".repeat(32), sha1: "0".repeat(40), sha256: "0".repeat(64), sha512: "0".repeat(128) },
+    ...{
+      md5: "0".repeat(32),
+      sha1: "0".repeat(40),
+      sha256: "0".repeat(64),
+      sha512: "0".repeat(128),
+    },
     ...{ uploadType: "TRANSPORT", languageVersion: null, storedById: by, storedAt: at },
   });
   const tagged: readonly [string, AnyEvent] = [

@@ -49,6 +49,6 @@ describe("a log that was restored older than the read models", () => {
       await eventually(async () => (await checkpoint())?.position === next);
     });
     expect((await checkpoint())?.state).to.equal("live");
-    expect((await rowsOf(db, parcel))[parcel.tables[0] ?? ""]).to.have.length(1);
+    expect((await rowsOf(db, parcel))[parcel.name]).to.have.length(1);
   });
 });

@@ -5,11 +5,17 @@ import { ProjectId } from "../../../src/events/core/ids.ts";
 import { localIdStream } from "../../../src/events/core/local-id.ts";
 import { issueStream } from "../../../src/events/issue/issue.ts";
 import { projectStream } from "../../../src/events/project/project.ts";
-import { project } from "../../../src/projections/core/projection.ts";
 import { issueProjection } from "../../../src/projections/issue/issue.ts";
 import { unnumberedIssues } from "../../../src/projections/issue/list.ts";
 import { at, history } from "../../support/app/history.ts";
-import { applyEach, context, reset, rewind, rowsOf } from "../../support/app/projection.ts";
+import {
+  applyEach,
+  context,
+  project,
+  reset,
+  rewind,
+  rowsOf,
+} from "../../support/app/projection.ts";
 import { randomNumbers } from "../../support/app/random.ts";
 import { testDatabase } from "../../support/store/database.ts";
 

@@ -5,7 +5,6 @@ import type { Knex } from "knex";
 import type { AnyEvent } from "../../../src/events/core/event.ts";
 import { packageVersionStream } from "../../../src/events/package/version.ts";
 import { registryRepositoryStream } from "../../../src/events/registry/repository.ts";
-import { project } from "../../../src/projections/core/projection.ts";
 import {
   listDeletedVersions,
   listLivePackages,
@@ -18,7 +17,7 @@ import {
   packageVersionProjection,
 } from "../../../src/projections/package/version.ts";
 import { at, history } from "../../support/app/history.ts";
-import { context, reset } from "../../support/app/projection.ts";
+import { context, project, reset } from "../../support/app/projection.ts";
 import { testDatabase } from "../../support/store/database.ts";
 
 const { db } = await testDatabase();

@@ -3,11 +3,17 @@ import type { AnyEvent } from "../../../src/events/core/event.ts";
 import { environmentStream } from "../../../src/events/pipeline/environment.ts";
 import { jobStream } from "../../../src/events/pipeline/job.ts";
 import { deterministicId } from "../../../src/platform/deterministic-id.ts";
-import { project } from "../../../src/projections/core/projection.ts";
 import { environmentProjection } from "../../../src/projections/pipeline/environment.ts";
 import { commitId, jobIdOf, pipelineId, projectId, userId } from "../../support/agent/pipeline.ts";
 import { at, history } from "../../support/app/history.ts";
-import { applyEach, context, reset, rewind, rowsOf } from "../../support/app/projection.ts";
+import {
+  applyEach,
+  context,
+  project,
+  reset,
+  rewind,
+  rowsOf,
+} from "../../support/app/projection.ts";
 import { testDatabase } from "../../support/store/database.ts";
 
 const { db } = await testDatabase();
@@ -96,20 +102,6 @@ describe("the read model of environments", () => {
       [null, "SUCCESS"],
       [null, "CANCELED"],
     ]);
-  });
-
-  it("takes no statement for a run that was queued for none", async () => {
-    const statements = async (...events: readonly Written[]) =>
-      (await environmentProjection.statements?.(db, history(...events), context))?.length;
-    const again = (name: string) => ofJob(name, "Succeeded", { attempt: 2, finishedAt: at });
-    const [build] = whole as [Written];
-    expect(await statements(build)).to.equal(0);
-    expect(await statements(succeeded("build"), failed("build"))).to.equal(0);
-    expect(await statements(canceled("build"))).to.equal(1);
-    // Another run of it may be for an environment.
-    expect(await statements(again("build"))).to.equal(1);
-    expect(await statements(queued("build"))).to.be.greaterThan(1);
-    expect(await statements(succeeded("build"))).to.equal(1);
   });
 
   it("is stopped by a job and deployed to again", async () => {

@@ -12,7 +12,7 @@ import { pipelineStream } from "../../../src/events/pipeline/pipeline.ts";
 import { PipelineStatus, pipelineStatus } from "../../../src/events/pipeline/status.ts";
 import { deterministicId } from "../../../src/platform/deterministic-id.ts";
 import { artifactProjection } from "../../../src/projections/agent/artifact.ts";
-import { project, type Tx } from "../../../src/projections/core/projection.ts";
+import type { Tx } from "../../../src/projections/core/projection.ts";
 import { write } from "../../../src/projections/core/write.ts";
 import { endsOf } from "../../../src/projections/pipeline/follower.ts";
 import { pipelineProjection } from "../../../src/projections/pipeline/pipeline.ts";
@@ -36,7 +36,14 @@ import {
   userId,
 } from "../../support/agent/pipeline.ts";
 import { at, history } from "../../support/app/history.ts";
-import { applyEach, context, reset, rewind, rowsOf } from "../../support/app/projection.ts";
+import {
+  applyEach,
+  context,
+  project,
+  reset,
+  rewind,
+  rowsOf,
+} from "../../support/app/projection.ts";
 import { randomNumbers } from "../../support/app/random.ts";
 import { testDatabase } from "../../support/store/database.ts";
 

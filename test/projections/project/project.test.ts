@@ -4,7 +4,6 @@ import { expect } from "chai";
 import type { AnyEvent } from "../../../src/events/core/event.ts";
 import { projectStream } from "../../../src/events/project/project.ts";
 import { userStream } from "../../../src/events/user/user.ts";
-import { project } from "../../../src/projections/core/projection.ts";
 import {
   findProject,
   findProjectById,
@@ -15,7 +14,7 @@ import { companyProjection } from "../../../src/projections/team/company.ts";
 import { teamProjection } from "../../../src/projections/team/team.ts";
 import { userProjection } from "../../../src/projections/user/user.ts";
 import { at, history } from "../../support/app/history.ts";
-import { context, reset } from "../../support/app/projection.ts";
+import { context, project, reset } from "../../support/app/projection.ts";
 import { testDatabase } from "../../support/store/database.ts";
 
 const { db } = await testDatabase();

@@ -8,10 +8,9 @@ import {
 } from "../../../src/events/protection/protection.ts";
 import { teamStream } from "../../../src/events/team/team.ts";
 import { deterministicId } from "../../../src/platform/deterministic-id.ts";
-import { project } from "../../../src/projections/core/projection.ts";
 import { protectionProjection } from "../../../src/projections/protection/protection.ts";
 import { at, history } from "../../support/app/history.ts";
-import { context, reset, rowsOf } from "../../support/app/projection.ts";
+import { context, project, reset, rowsOf } from "../../support/app/projection.ts";
 import { testDatabase } from "../../support/store/database.ts";
 
 const { db } = await testDatabase();

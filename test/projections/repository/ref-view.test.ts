@@ -1,11 +1,10 @@
 import { expect } from "chai";
 
 import type { AnyEvent } from "../../../src/events/core/event.ts";
-import { project } from "../../../src/projections/core/projection.ts";
 import { gitRefProjection } from "../../../src/projections/repository/git-ref.ts";
 import { refView } from "../../../src/projections/repository/ref-view.ts";
 import { history } from "../../support/app/history.ts";
-import { context, reset } from "../../support/app/projection.ts";
+import { context, project, reset } from "../../support/app/projection.ts";
 import { testDatabase } from "../../support/store/database.ts";
 
 const { db } = await testDatabase();

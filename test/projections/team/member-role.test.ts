@@ -4,11 +4,10 @@ import { expect } from "chai";
 import type { AnyEvent } from "../../../src/events/core/event.ts";
 import type { ParentType, Role } from "../../../src/events/core/role.ts";
 import { membershipStream } from "../../../src/events/team/membership.ts";
-import { project } from "../../../src/projections/core/projection.ts";
 import { highestRole, memberProjection } from "../../../src/projections/team/member.ts";
 import { companyRole, projectRole, teamRole } from "../../../src/projections/team/member-role.ts";
 import { at, history } from "../../support/app/history.ts";
-import { context, reset } from "../../support/app/projection.ts";
+import { context, project, reset } from "../../support/app/projection.ts";
 import { testDatabase } from "../../support/store/database.ts";
 
 const { db } = await testDatabase();

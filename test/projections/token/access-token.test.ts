@@ -2,13 +2,12 @@ import { randomUUID } from "node:crypto";
 import { expect } from "chai";
 
 import { accessTokenStream } from "../../../src/events/token/access-token.ts";
-import { project } from "../../../src/projections/core/projection.ts";
 import {
   type AccessTokenRow,
   accessTokenProjection,
 } from "../../../src/projections/token/access-token.ts";
 import { at, history } from "../../support/app/history.ts";
-import { context, reset } from "../../support/app/projection.ts";
+import { context, project, reset } from "../../support/app/projection.ts";
 import { testDatabase } from "../../support/store/database.ts";
 
 const { db } = await testDatabase();

@@ -4,11 +4,10 @@ import { expect } from "chai";
 import type { AnyEvent } from "../../../src/events/core/event.ts";
 import { followPair, followStream } from "../../../src/events/user/follow.ts";
 import { userStream } from "../../../src/events/user/user.ts";
-import { project } from "../../../src/projections/core/projection.ts";
 import { followProjection, listFollows } from "../../../src/projections/user/follow.ts";
 import { userProjection } from "../../../src/projections/user/user.ts";
 import { at, history } from "../../support/app/history.ts";
-import { context, reset, rewind, rowsOf } from "../../support/app/projection.ts";
+import { context, project, reset, rewind, rowsOf } from "../../support/app/projection.ts";
 import { testDatabase } from "../../support/store/database.ts";
 
 const { db } = await testDatabase();

@@ -4,7 +4,6 @@ import { expect } from "chai";
 import type { AnyEvent } from "../../../src/events/core/event.ts";
 import { gpgKeyStream } from "../../../src/events/user/gpg-key.ts";
 import { userStream } from "../../../src/events/user/user.ts";
-import { project } from "../../../src/projections/core/projection.ts";
 import {
   findGpgKey,
   gpgKeyProjection,
@@ -12,7 +11,7 @@ import {
   listGpgKeys,
 } from "../../../src/projections/user/gpg-key.ts";
 import { at, history } from "../../support/app/history.ts";
-import { context, reset } from "../../support/app/projection.ts";
+import { context, project, reset } from "../../support/app/projection.ts";
 import { testDatabase } from "../../support/store/database.ts";
 
 const { db } = await testDatabase();

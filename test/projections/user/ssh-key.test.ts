@@ -4,7 +4,6 @@ import { expect } from "chai";
 import type { AnyEvent } from "../../../src/events/core/event.ts";
 import { sshKeyStream } from "../../../src/events/user/ssh-key.ts";
 import { userStream } from "../../../src/events/user/user.ts";
-import { project } from "../../../src/projections/core/projection.ts";
 import {
   findSshKey,
   findSshLogin,
@@ -13,7 +12,7 @@ import {
 } from "../../../src/projections/user/ssh-key.ts";
 import { userProjection } from "../../../src/projections/user/user.ts";
 import { at, history } from "../../support/app/history.ts";
-import { context, reset } from "../../support/app/projection.ts";
+import { context, project, reset } from "../../support/app/projection.ts";
 import { testDatabase } from "../../support/store/database.ts";
 
 const { db } = await testDatabase();

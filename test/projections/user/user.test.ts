@@ -3,7 +3,6 @@ import { expect } from "chai";
 
 import type { AnyEvent } from "../../../src/events/core/event.ts";
 import { userStream } from "../../../src/events/user/user.ts";
-import { project } from "../../../src/projections/core/projection.ts";
 import {
   findUser,
   findUserById,
@@ -11,7 +10,7 @@ import {
   userProjection,
 } from "../../../src/projections/user/user.ts";
 import { at, history } from "../../support/app/history.ts";
-import { context, reset } from "../../support/app/projection.ts";
+import { context, project, reset } from "../../support/app/projection.ts";
 import { testDatabase } from "../../support/store/database.ts";
 
 const { db } = await testDatabase();

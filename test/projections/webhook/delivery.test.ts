@@ -6,7 +6,6 @@ import { WebhookDeliveryId, WebhookId } from "../../../src/events/core/ids.ts";
 import { webhookDeliveryStream } from "../../../src/events/webhook/delivery.ts";
 import { webhookLogStream } from "../../../src/events/webhook/log.ts";
 import { webhookStream } from "../../../src/events/webhook/webhook.ts";
-import { project } from "../../../src/projections/core/projection.ts";
 import {
   findWebhookDelivery,
   firstDeliveryEnd,
@@ -15,7 +14,7 @@ import {
   webhookDeliveryProjection,
 } from "../../../src/projections/webhook/delivery.ts";
 import { at, history } from "../../support/app/history.ts";
-import { context, reset, rewind, rowsOf } from "../../support/app/projection.ts";
+import { context, project, reset, rewind, rowsOf } from "../../support/app/projection.ts";
 import {
   webhookId as anyWebhookId,
   attemptFailed,

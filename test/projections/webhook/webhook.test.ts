@@ -4,7 +4,6 @@ import { expect } from "chai";
 import type { AnyEvent } from "../../../src/events/core/event.ts";
 import { ProjectId, WebhookId } from "../../../src/events/core/ids.ts";
 import { webhookStream } from "../../../src/events/webhook/webhook.ts";
-import { project } from "../../../src/projections/core/projection.ts";
 import {
   findWebhook,
   listWebhooks,
@@ -13,7 +12,7 @@ import {
   webhookProjection,
 } from "../../../src/projections/webhook/webhook.ts";
 import { at, history } from "../../support/app/history.ts";
-import { context, reset, rewind, rowsOf } from "../../support/app/projection.ts";
+import { context, project, reset, rewind, rowsOf } from "../../support/app/projection.ts";
 import {
   projectId as anyProjectId,
   webhookId as anyWebhookId,

@@ -1,11 +1,11 @@
 import type { Knex } from "knex";
 import type { Recorded } from "../../../src/events/core/event.ts";
-import { beforeEverything, feeds, lockFeed } from "../../../src/projections/core/checkpoint.ts";
+import { beforeEverything, lockFeed } from "../../../src/projections/core/checkpoint.ts";
 import { install, uninstall } from "../../../src/projections/core/install.ts";
 import {
+  applyAfter,
   type Projection,
   type ProjectionContext,
-  project,
 } from "../../../src/projections/core/projection.ts";
 
 /** Reads sealed text as what it was sealed from in the examples: itself. */
@@ -17,8 +17,26 @@ export async function changeCheckpoints(
   change: (checkpoints: Knex.QueryBuilder) => Knex.QueryBuilder,
 ): Promise<void> {
   await db.transaction(async (tx) => {
-    for (const feed of feeds) await lockFeed(tx, feed);
+    await lockFeed(tx);
     await change(tx("projection_checkpoint"));
+  });
+}
+
+/** Applies a batch and moves the checkpoint of the projection, as it is done while it catches up. */
+export async function project(
+  db: Knex,
+  projection: Projection,
+  batch: readonly Recorded[],
+  given: ProjectionContext = context,
+): Promise<void> {
+  const { name } = projection;
+  await db.transaction(async (tx) => {
+    const row = await tx("projection_checkpoint").where({ name }).forUpdate().first();
+    const after: bigint = row.position;
+    await applyAfter(tx, projection, after, batch, given);
+    const reached = batch.at(-1)?.position ?? after;
+    const position = reached > after ? reached : after;
+    await tx("projection_checkpoint").where({ name }).update({ position });
   });
 }
 
@@ -38,7 +56,7 @@ export async function rewind(db: Knex, projection: Projection): Promise<void> {
 /** All rows of its tables, in an order that does not depend on how they came to be. */
 export async function rowsOf(db: Knex, projection: Projection): Promise<Record<string, unknown[]>> {
   const tables: Record<string, unknown[]> = {};
-  for (const table of projection.tables) {
+  for (const { name: table } of projection.tables) {
     const { rows } = await db.raw<{ rows: { row: unknown }[] }>(
       'select to_jsonb(t) as row from ?? t order by to_jsonb(t)::text collate "C"',
       [table],

@@ -3,12 +3,10 @@ import { z } from "zod";
 import type { AnyEvent, EventSchemas } from "../../../src/events/core/event.ts";
 import { idInStream } from "../../../src/events/core/stream.ts";
 import type { EventStore } from "../../../src/platform/event-store/event-store.ts";
-import {
-  defineProjection,
-  ignore,
-  type Projection,
-  type Tx,
-} from "../../../src/projections/core/projection.ts";
+import { change, put } from "../../../src/projections/core/change.ts";
+import type { Projection } from "../../../src/projections/core/projection.ts";
+import { defineReadModel, nothing } from "../../../src/projections/core/read-model.ts";
+import type { Table } from "../../../src/projections/core/table.ts";
 import { metadataFor } from "../app/history.ts";
 
 /** A slice made for the tests of the projection machinery. */
@@ -22,38 +20,36 @@ export const receiver = "7d9c5f0e-8a55-4b5e-9a62-2a1a6f3c8a01";
 export const sent = (to: string): AnyEvent => ({ type: "ParcelSent", data: { to } });
 export const received: AnyEvent = { type: "ParcelReceived", data: { by: receiver } };
 
-export const parcel = parcelsInto("parcel");
+type ParcelRow = Readonly<{ id: string; sent_to: string; received_by: string | null }>;
+
+const parcelsOf = (name: string): Table<ParcelRow> => ({
+  name,
+  columns: { id: "text", sent_to: "text", received_by: "uuid null" },
+  key: ["id"],
+});
 
 /** A read model of parcels in a table of its own. */
-export function parcelsInto(table: string, version = 1): Projection {
-  return defineProjection({
-    name: table,
+export function parcelsInto(
+  name: string,
+  version = 1,
+  table: Table<ParcelRow> = parcelsOf(name),
+): Projection {
+  return defineReadModel({
+    name,
     version,
     tables: [table],
-    create: (tx) => createParcels(tx, table),
     events: parcelEvents,
-    handlers: {
-      async ParcelSent(tx, { stream, data }) {
-        const row = { id: idInStream(stream), sent_to: data.to, received_by: null };
-        await tx(table).insert(row).onConflict("id").merge();
-      },
-      async ParcelReceived(tx, { stream, data }) {
-        await tx(table)
-          .where({ id: idInStream(stream) })
-          .update({ received_by: data.by });
-      },
-      ParcelWeighed: ignore,
+    effects: {
+      ParcelSent: ({ stream, data }) =>
+        put(table, { id: idInStream(stream), sent_to: data.to, received_by: null }),
+      ParcelReceived: ({ stream, data }) =>
+        change(table, { id: idInStream(stream) }, { received_by: data.by }),
+      ParcelWeighed: nothing,
     },
   });
 }
 
-async function createParcels(tx: Tx, name: string): Promise<void> {
-  await tx.schema.createTable(name, (table) => {
-    table.text("id").primary();
-    table.text("sent_to").notNullable();
-    table.uuid("received_by");
-  });
-}
+export const parcel = parcelsInto("parcel");
 
 /** Appends events to one stream, whatever is in it. */
 export async function append(
