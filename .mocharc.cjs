@@ -3,6 +3,7 @@
 const { execFileSync } = require("node:child_process");
 const path = require("node:path");
 
+const { compiledName, kinds } = require("./test/support/endings.cjs");
 const { temporaryFilesInMemory } = require("./test/support/memory.cjs");
 
 const compiled = ".tmp/compiled";
@@ -13,7 +14,7 @@ function specOf(args) {
   const relative = args.map((arg) => (path.isAbsolute(arg) ? path.relative(__dirname, arg) : arg));
   const named = relative.flatMap((arg) => sourceOf.exec(arg)?.slice(1) ?? []);
   const wanted = named.length > 0 || args.some((arg) => /^[^-].*\//.test(arg)) ? named : ["test"];
-  return wanted.map((name) => `${compiled}/${name.replace(/\.ts$/, ".mjs")}`);
+  return wanted.map((name) => `${compiled}/${compiledName(name)}`);
 }
 
 execFileSync(process.execPath, [path.join(__dirname, "test/support/compile.mjs")], {
@@ -33,7 +34,7 @@ module.exports = {
   parallel: true,
   jobs: 3,
   // The compiled files of a folder, and the sources, which `ignore` then leaves out without a warning.
-  extension: ["test", "system", "kills"].flatMap((kind) => [`${kind}.mjs`, `${kind}.ts`]),
+  extension: kinds.flatMap((kind) => [`${kind}.mjs`, `${kind}.ts`]),
   recursive: true,
   timeout: 240_000,
   exit: false,

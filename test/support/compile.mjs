@@ -14,6 +14,8 @@ import {
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 
+import { compiledName } from "./endings.cjs";
+
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const outdir = path.join(root, ".tmp", "compiled");
 const folders = ["src", "test", "migrations"];
@@ -31,8 +33,8 @@ const timeOf = (file) => statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0
 
 /** Another compiler, or another version of this file, compiles everything anew. */
 function dropForeign() {
-  const makers = ["test/support/compile.mjs", "package-lock.json"].map((name) =>
-    path.join(root, name),
+  const makers = ["test/support/compile.mjs", "test/support/endings.cjs", "package-lock.json"].map(
+    (name) => path.join(root, name),
   );
   const made = makers.map((file) => `${timeOf(file)}`).join(" ");
   if (timeOf(stamp) > 0 && readFileSync(stamp, "utf8") === made) return;
@@ -58,9 +60,7 @@ function changed() {
   return stale;
 }
 
-/** Mocha imports a file of this ending at once, and tries `require` on others first. */
-const endingOfTests = /\.(test|system|kills)\.ts$/;
-const compiledName = (name) => name.replace(endingOfTests, ".$1.mjs").replace(/\.ts$/, ".js");
+const withoutEnding = (name) => name.replace(/\.m?js$/, "");
 
 // A name of the same length in its stead, so that columns in the source map stay true.
 const imports = /^((?:import|export|\}).*"\.[^"]*\.)ts(";)$|(\bimport\("\.[^"]*\.)ts("\))/gm;
@@ -74,11 +74,12 @@ const pointToCompiled = (text, name) =>
 async function compile(names) {
   const esbuild = await import("esbuild");
   const times = new Map(names.map((name) => [compiledName(name), timeOf(path.join(root, name))]));
+  const files = new Map([...times.keys()].map((name) => [withoutEnding(name), name]));
   const { outputFiles } = await esbuild.build({
     absWorkingDir: root,
     entryPoints: names.map((name) => ({
       in: name,
-      out: compiledName(name).replace(/\.m?js$/, ""),
+      out: withoutEnding(compiledName(name)),
     })),
     outdir,
     write: false,
@@ -91,8 +92,9 @@ async function compile(names) {
   });
   // The map first: a compiled file of the right time is complete.
   for (const { path: made, text } of outputFiles.sort((a, b) => (a.path < b.path ? 1 : -1))) {
-    const file = made.replace(/\.(test|system|kills)\.js(\.map)?$/, ".$1.mjs$2");
-    const time = times.get(path.relative(outdir, file));
+    const [, name, map = ""] = /^(.*)\.js(\.map)?$/.exec(path.relative(outdir, made));
+    const file = path.join(outdir, files.get(name) + map);
+    const time = map === "" ? times.get(files.get(name)) : undefined;
     mkdirSync(path.dirname(file), { recursive: true });
     // Another run in this directory reads all of a file or none.
     const draft = `${file}.${process.pid}`;

@@ -28,8 +28,10 @@ describe("compiling for tests", () => {
     await mkdir(file("test", "support"), { recursive: true });
     await symlink(path.resolve("node_modules"), file("node_modules"));
     await writeFile(file("package.json"), JSON.stringify({ type: "module" }));
-    const compiler = path.join("test", "support", "compile.mjs");
-    await copyFile(compiler, file(compiler));
+    for (const name of ["compile.mjs", "endings.cjs"]) {
+      const part = path.join("test", "support", name);
+      await copyFile(part, file(part));
+    }
     await writeFile(file("src", "one.ts"), "export const one: number = 1;\n");
     const two = 'import { one } from "../src/one.ts";\nexport const two: number = one + 1;\n';
     await writeFile(file("test", "two.ts"), two);
@@ -43,10 +45,12 @@ describe("compiling for tests", () => {
   });
 
   it("makes modules by their ending of files with tests", async () => {
-    await writeFile(file("test", "a.test.ts"), "export const tests: number = 1;\n");
+    for (const kind of ["test", "check"]) {
+      await writeFile(file("test", `a.${kind}.ts`), "export const tests: number = 1;\n");
+    }
     compile();
-    expect(await compiledFiles()).to.include("test/a.test.mjs");
-    await rm(file("test", "a.test.ts"));
+    expect(await compiledFiles()).to.include.members(["test/a.test.mjs", "test/a.check.mjs"]);
+    for (const kind of ["test", "check"]) await rm(file("test", `a.${kind}.ts`));
     compile();
     expect(await compiledFiles()).to.deep.equal(["src/one.js", "test/two.js"]);
   });

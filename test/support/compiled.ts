@@ -1,15 +1,19 @@
 import { execFileSync } from "node:child_process";
+import { createRequire } from "node:module";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 
 import { isBuilt, packageRoot } from "../../src/platform/installation.ts";
 
+const endings = createRequire(path.join(packageRoot, "package.json"))(
+  "./test/support/endings.cjs",
+) as Readonly<{ compiledName: (name: string) => string }>;
+
 /** What compile.mjs makes of a TypeScript file of this project; any other file is itself. */
 export function compiledFile(file: string): string {
   const name = path.relative(packageRoot, path.resolve(packageRoot, file));
   if (name.startsWith("..") || !name.endsWith(".ts")) return path.resolve(file);
-  const made = name.replace(/\.(test|system|kills)\.ts$/, ".$1.mjs").replace(/\.ts$/, ".js");
-  return path.join(packageRoot, ".tmp", "compiled", made);
+  return path.join(packageRoot, ".tmp", "compiled", endings.compiledName(name));
 }
 
 /** The TypeScript file that such a file is made of. */

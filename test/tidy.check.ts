@@ -165,7 +165,7 @@ for (const file of [...sources, ...tests, ...benchmarks, ...documents]) {
 }
 /** They name what they refuse. */
 const refusing = [
-  "tidy.test.ts",
+  "tidy.check.ts",
   "support/tidy/plain-words.ts",
   "support/tidy/plain-words.test.ts",
 ].map((file) => path.join("test", file));
@@ -353,11 +353,11 @@ function longFunctions(text: string): string[] {
 
 /** Files of tests end so that a run finds them; everything else is a helper. */
 function misplaced(_text: string, file: string): string[] {
-  const isTest = /\.(?:test|system)\.ts$/.test(file) || file.startsWith(standalone);
+  const isTest = /\.(?:test|system|check)\.ts$/.test(file) || file.startsWith(standalone);
   const isHelper = file.startsWith(path.join("test", "support") + path.sep);
   return isTest || isHelper
     ? []
-    : ["ends neither in .test.ts nor in .system.ts: move helpers to test/support"];
+    : ["ends in none of .test.ts, .system.ts and .check.ts: move helpers to test/support"];
 }
 
 function importsIn(text: string): readonly Readonly<{ specifier: string; line: number }>[] {
