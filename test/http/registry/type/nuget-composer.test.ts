@@ -131,26 +131,7 @@ describe("a repository of NuGet", () => {
     expect([await app.head(), await held()]).to.deep.equal([head, 0]);
   });
 
-  it("pages registrations of many versions", async () => {
-    const to = baseOf("nu-two");
-    const versions = Array.from({ length: 130 }, (_, n) => `0.${n}.0`);
-    // Ten at a time.
-    for (let at = 0; at < versions.length; at += 10) {
-      await Promise.all(versions.slice(at, at + 10).map((each) => push(nupkg("Many", each), to)));
-    }
-    const index = await json(`${to}/registration/many/index.json`);
-    const pages = index["items"] as { "@id": string; count: number; items?: unknown }[];
-    expect(pages.map(({ count, items }) => [count, items])).to.deep.equal([
-      [64, undefined],
-      [64, undefined],
-      [2, undefined],
-    ]);
-    const last = await json(pages[2]?.["@id"] ?? "");
-    const leaves = last["items"] as { catalogEntry: Json }[];
-    expect(leaves.map((leaf) => leaf.catalogEntry["version"])).to.deep.equal([
-      "0.128.0",
-      "0.129.0",
-    ]);
+  it("merges its members", async () => {
     const merged = await json(`${baseOf("nu-all")}/flat/acme.pad/index.json`);
     expect(merged["versions"]).to.have.length(3);
   });
