@@ -1,52 +1,17 @@
-import path from "node:path";
 import { expect } from "chai";
 
 import { basicAuth } from "../../support/app/basic-auth.ts";
-import { startGitApp, type TestProject, type TestUser } from "../../support/app/git-app.ts";
-import {
-  commit,
-  fetchRequest,
-  git,
-  temporaryDirectory,
-  tryGit,
-  workingCopy,
-} from "../../support/git/git.ts";
-import { spawnedWhile } from "../../support/process/spawned.ts";
+import type { TestProject, TestUser } from "../../support/app/git-app.ts";
+import { fetchRequest, git, tryGit } from "../../support/git/git.ts";
+import { keptWorld } from "../../support/git/kept-world.ts";
 
-const app = await startGitApp();
-const parent = await temporaryDirectory();
+const { app, parent, given, filled, clone, uploadPacksWhile } = await keptWorld();
 let anna: TestUser;
 let bert: TestUser;
 let copy: string;
-let count = 0;
-
-before(async () => {
-  anna = await app.user("anna");
-  bert = await app.user("bert");
-  copy = await workingCopy(parent, "copy");
-  for (let index = 1; index <= 5; index += 1) {
-    await commit(copy, `Commit ${index}`, { "a.txt": `${index}\n`, [`${index}.txt`]: "x\n" });
-  }
+before(() => {
+  ({ anna, bert, copy } = given());
 });
-
-async function filled(alias: string, owner = anna): Promise<TestProject> {
-  const project = await app.project(owner, alias);
-  await git(copy, "push", "--quiet", app.remote(project, owner), "main");
-  return project;
-}
-
-async function clone(from: string, ...options: readonly string[]): Promise<string> {
-  count += 1;
-  const into = path.join(parent, `clone-${count}`);
-  await git(parent, "clone", "--quiet", "--mirror", ...options, from, into);
-  return into;
-}
-
-/** How often git made a pack, or a list of refs, meanwhile. */
-async function uploadPacksWhile(run: () => Promise<unknown>): Promise<number> {
-  const lines = await spawnedWhile(run);
-  return lines.filter((line) => /upload-pack --stateless-rpc (?!--advertise)/.test(line)).length;
-}
 
 /** How many objects are in the pack that answers a request for a commit and its tags. */
 async function objectsSent(project: TestProject, commitId: string): Promise<number> {
@@ -79,40 +44,6 @@ describe("a repeated fetch", () => {
     }
   });
 
-  it("is made for all requests of one moment, more than a caller has places", async () => {
-    const from = app.remote(await filled("crowd"), anna);
-    await clone(from);
-    const crowd = () => Promise.all(Array.from({ length: 12 }, () => clone(from)));
-    expect(await uploadPacksWhile(crowd)).to.be.within(1, 6);
-  });
-
-  it("is another one when a ref has moved, come or gone", async () => {
-    const project = await filled("moving");
-    const from = app.remote(project, anna);
-    const ask = async (): Promise<string> => {
-      const into = await clone(from);
-      return git(into, "for-each-ref", "--format=%(objectname) %(refname)");
-    };
-    const said = () => git(repository.gitDir, "for-each-ref", "--format=%(objectname) %(refname)");
-    const repository = (await app.git.find(project.id))!;
-    await ask();
-    await ask();
-    const changes = [
-      { refs: ["HEAD~1:refs/heads/more"], made: 1 },
-      { refs: ["HEAD~2:refs/heads/more", "--force"], made: 1 },
-      // As it was before: that one is kept.
-      { refs: [":refs/heads/more"], made: 0 },
-      { refs: ["HEAD~1:refs/tags/v1"], made: 1 },
-    ];
-    for (const { refs, made } of changes) {
-      await git(copy, "push", "--quiet", from, ...refs);
-      const same = async () => expect(await ask()).to.equal(await said());
-      expect(await uploadPacksWhile(same), refs[0]).to.equal(made);
-    }
-    await git(repository.gitDir, "pack-refs", "--all", "--prune");
-    expect(await ask()).to.equal(await said());
-  });
-
   it("brings the tags of what it fetches, which the request does not name", async () => {
     const project = await filled("tagged");
     const head = await git(copy, "rev-parse", "main");
@@ -127,20 +58,6 @@ describe("a repeated fetch", () => {
     }
     await git(copy, "push", "--quiet", app.remote(project, anna), ":v9");
     expect(await objectsSent(project, head)).to.equal(before);
-  });
-
-  it("depends on the request: depth, filter, what the client has already", async () => {
-    const from = app.remote(await filled("kinds"), anna);
-    for (let round = 0; round < 3; round += 1) {
-      const shallow = await clone(from, "--depth=2");
-      expect(await git(shallow, "rev-list", "--count", "main")).to.equal("2");
-      const partial = await clone(from, "--filter=blob:none");
-      const missing = await git(partial, "rev-list", "--objects", "--missing=print", "main");
-      expect(missing).to.match(/^\?[0-9a-f]{40}$/m);
-      const whole = await clone(from);
-      expect(await git(whole, "rev-list", "--count", "main")).to.equal("5");
-      await git(whole, "fsck", "--full", "--strict");
-    }
   });
 
   it("gives nobody what they may not read, and one project nothing of another", async () => {

@@ -1,40 +1,22 @@
-import { createHash, randomBytes } from "node:crypto";
+import { createHash } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import { expect } from "chai";
 
 import { repositoryStream } from "../../../src/events/repository/repository.ts";
 import { flushPacket, packet } from "../../../src/platform/git/pkt-line.ts";
-import { startGitApp, type TestProject, type TestUser } from "../../support/app/git-app.ts";
-import { commit, git, temporaryDirectory, tryGit, workingCopy } from "../../support/git/git.ts";
+import type { TestProject, TestUser } from "../../support/app/git-app.ts";
+import { commit, git, tryGit } from "../../support/git/git.ts";
+import { pushWorld } from "../../support/git/push-world.ts";
 
-const app = await startGitApp();
-const parent = await temporaryDirectory();
+const pushes = await pushWorld();
+const { app, parent, recordedChanges } = pushes;
 let anna: TestUser;
 let project: TestProject;
 let copy: string;
-let count = 0;
 
-before(async () => {
-  anna = await app.user("anna");
+beforeEach(() => {
+  ({ anna, project, copy } = pushes.given());
 });
-
-beforeEach(async () => {
-  count += 1;
-  project = await app.project(anna, `project-${count}`);
-  copy = await workingCopy(parent, `copy-${count}`);
-  await git(copy, "remote", "add", "origin", app.remote(project, anna));
-});
-
-/** What the log records of the project's repository: `BranchCreated main`. */
-async function recordedChanges(): Promise<readonly string[]> {
-  const changes: string[] = [];
-  for await (const { type, data } of app.store.readStream(repositoryStream(project.id))) {
-    changes.push(
-      `${type} ${data["branch"] ?? data["tag"] ?? data["notes"]}${data["forced"] === true ? " forced" : ""}`,
-    );
-  }
-  return changes;
-}
 
 /** The commands of a push and a pack without objects; answers git's report. */
 async function sendPush(commands: readonly string[]): Promise<string> {
@@ -120,27 +102,6 @@ describe("a push", () => {
     expect(await recordedChanges()).to.deep.equal(["BranchCreated main", "BranchCreated dev"]);
   });
 
-  it("of two to the same ref at once lets one win and reports the truth about both", async () => {
-    await commit(copy, "Base");
-    await git(copy, "push", "--quiet", "origin", "main");
-    const others = await Promise.all(
-      ["one", "two", "three"].map(async (name) => {
-        const other = `${parent}/${name}-${count}`;
-        await git(parent, "clone", "--quiet", app.remote(project, anna), other);
-        return { other, id: await commit(other, name) };
-      }),
-    );
-    const ended = await Promise.all(
-      others.map(({ other }) => tryGit(other, ["push", "origin", "main"])),
-    );
-
-    expect(ended.filter(({ exitCode }) => exitCode === 0)).to.have.length(1);
-    expect(await recordedChanges()).to.deep.equal(["BranchCreated main", "BranchUpdated main"]);
-    const winner = others[ended.findIndex(({ exitCode }) => exitCode === 0)]!;
-    const [row] = await app.db("git_ref").where({ project_id: project.id });
-    expect(row.commit_id).to.equal(winner.id);
-  });
-
   for (const atomic of [false, true]) {
     it(`repeated after the first took effect is no failure${atomic ? ", also atomic" : ""}`, async () => {
       const before = await commit(copy, "Base");
@@ -163,34 +124,6 @@ describe("a push", () => {
     });
   }
 
-  it("many at once, each to its own branch, are each recorded once", async () => {
-    await commit(copy, "Base");
-    await git(copy, "push", "--quiet", "origin", "main");
-    const branches = Array.from({ length: 6 }, (_, index) => `b${index}`);
-    await Promise.all(
-      branches.map((branch) => git(copy, "push", "--quiet", "origin", `main:${branch}`)),
-    );
-
-    expect([...(await recordedChanges())].sort()).to.deep.equal(
-      ["BranchCreated main", ...branches.map((branch) => `BranchCreated ${branch}`)].sort(),
-    );
-  });
-
-  it("of many refs is recorded in several appends", async () => {
-    await commit(copy, "Base");
-    const names = Array.from({ length: 900 }, (_, index) => `t${String(index).padStart(4, "0")}`);
-    const id = await git(copy, "rev-parse", "HEAD");
-    const packed = names.map((name) => `${id} refs/tags/${name}`).join("\n");
-    await writeFile(
-      `${copy}/.git/packed-refs`,
-      `# pack-refs with: peeled fully-peeled sorted\n${packed}\n`,
-    );
-    await git(copy, "push", "--quiet", "origin", "main", "--tags");
-
-    expect(await recordedChanges()).to.have.length(901);
-    expect(new Set(await recordedChanges()).size).to.equal(901);
-  });
-
   it("under another name than the default makes that branch the default", async () => {
     await git(copy, "checkout", "--quiet", "-b", "trunk");
     await commit(copy, "One");
@@ -198,39 +131,35 @@ describe("a push", () => {
 
     const answer = await app.get(project.path, anna.token);
     expect(await answer.json()).to.include({ defaultBranch: "trunk" });
-    const clone = `${parent}/clone-${count}`;
+    const clone = `${copy}-clone`;
     await git(parent, "clone", "--quiet", app.remote(project, anna), clone);
     expect(await git(clone, "branch", "--show-current")).to.equal("trunk");
   });
 
-  it("of large files in a chunked body comes in whole", async () => {
-    await commit(copy, "Large", { "large.bin": randomBytes(6 * 1024 ** 2) });
-    await git(copy, "-c", "http.postBuffer=65536", "push", "--quiet", "origin", "main");
-    const clone = `${parent}/clone-${count}`;
-    await git(parent, "clone", "--quiet", app.remote(project, anna), clone);
+  it("is refused each ref that may not be pushed, with a reason, and the rest goes on", async () => {
+    await commit(copy, "One");
+    const refused = [
+      ["refs/merge-request/1/head", "only branches, tags and notes can be pushed"],
+      ["refs/replace/x", "only branches, tags and notes can be pushed"],
+      ["refs/heads/HEAD", "not a name"],
+      [`refs/tags/${"a".repeat(40)}`, "not a name"],
+      [`refs/heads/${"A0".repeat(32)}`, "not a name"],
+    ] as const;
+    const refspecs = refused.map(([ref]) => `HEAD:${ref}`);
+    const { exitCode, stderr } = await tryGit(copy, ["push", "origin", ...refspecs, "main"]);
 
-    expect(await git(clone, "rev-parse", "HEAD:large.bin")).to.equal(
-      await git(copy, "rev-parse", "HEAD:large.bin"),
-    );
+    expect(exitCode).not.to.equal(0);
+    const lines = stderr.split("\n");
+    for (const [ref, reason] of refused) {
+      const short = ref.replace(/^refs\/(?:heads|tags)\//, "");
+      const line = lines.find(
+        (each) => each.includes(`-> ${short} `) || each.includes(`-> ${ref} `),
+      );
+      expect(line, `${ref}: ${stderr}`).to.contain(`(${reason}`);
+    }
+    expect(stderr).to.contain("[new branch]");
+    expect(await recordedChanges()).to.deep.equal(["BranchCreated main"]);
   });
-
-  for (const [ref, reason] of [
-    ["refs/merge-request/1/head", "only branches, tags and notes can be pushed"],
-    ["refs/replace/x", "only branches, tags and notes can be pushed"],
-    ["refs/heads/HEAD", "not a name"],
-    [`refs/tags/${"a".repeat(40)}`, "not a name"],
-    [`refs/heads/${"A0".repeat(32)}`, "not a name"],
-  ] as const) {
-    it(`to ${ref} is refused with a reason, and the rest goes on`, async () => {
-      await commit(copy, "One");
-      const refspecs = [`HEAD:${ref}`, "main"];
-      const { exitCode, stderr } = await tryGit(copy, ["push", "origin", ...refspecs]);
-
-      expect(exitCode).not.to.equal(0);
-      expect(stderr).to.contain(`(${reason}`).and.to.contain("[new branch]");
-      expect(await recordedChanges()).to.deep.equal(["BranchCreated main"]);
-    });
-  }
 
   it("to one ref that is not taken is refused as a whole when it is atomic", async () => {
     await commit(copy, "One");
@@ -240,45 +169,6 @@ describe("a push", () => {
     expect(exitCode).to.equal(1);
     expect(stderr).to.contain("(atomic push failed)");
     expect(await recordedChanges()).to.deep.equal([]);
-  });
-
-  it("of a mirror takes branches, tags and notes and leaves out the rest", async () => {
-    await commit(copy, "One");
-    await git(copy, "tag", "v1");
-    await git(copy, "notes", "add", "-m", "Reviewed", "HEAD");
-    for (const ref of ["refs/pull/1/head", "refs/pull/1/merge", "refs/keep-around/x"]) {
-      await git(copy, "update-ref", ref, "HEAD");
-    }
-    const { stderr } = await tryGit(copy, ["push", "--mirror", "origin"]);
-
-    expect(stderr.match(/remote rejected/g)).to.have.length(3);
-    expect(await recordedChanges()).to.deep.equal([
-      "BranchCreated main",
-      "NotesChanged commits",
-      "TagCreated v1",
-    ]);
-  });
-
-  it("of notes is fetched again, moved and deleted", async () => {
-    await commit(copy, "One");
-    await git(copy, "notes", "add", "-m", "Reviewed", "HEAD");
-    await git(copy, "push", "--quiet", "origin", "main", "refs/notes/*");
-    const clone = `${parent}/notes-${count}`;
-    await git(parent, "clone", "--quiet", app.remote(project, anna), clone);
-    await git(clone, "fetch", "--quiet", "origin", "refs/notes/*:refs/notes/*");
-    expect(await git(clone, "notes", "show", "HEAD")).to.equal("Reviewed");
-
-    await git(clone, "notes", "append", "-m", "Twice", "HEAD");
-    await git(clone, "push", "--quiet", "origin", "refs/notes/commits");
-    const row = { project_id: project.id, kind: "notes", name: "commits" };
-    const head = await git(clone, "rev-parse", "refs/notes/commits");
-    expect(await app.db("git_ref").where(row).first()).to.include({ object_id: head });
-    await git(clone, "push", "--quiet", "origin", ":refs/notes/commits");
-    expect(await app.db("git_ref").where(row)).to.deep.equal([]);
-    expect(await recordedChanges()).to.deep.equal([
-      "BranchCreated main",
-      ...["NotesChanged commits", "NotesChanged commits", "NotesChanged commits"],
-    ]);
   });
 
   it("with a broken object is refused, and nothing of it stays", async () => {

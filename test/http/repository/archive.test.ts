@@ -1,5 +1,4 @@
 import { execFileSync } from "node:child_process";
-import { randomBytes } from "node:crypto";
 import { readdirSync, readlinkSync } from "node:fs";
 import { chmod, mkdir, readFile, symlink, writeFile } from "node:fs/promises";
 import path from "node:path";
@@ -8,10 +7,8 @@ import { extract } from "tar";
 import { fromBufferPromise } from "yauzl";
 
 import { startTestApp } from "../../support/app/app.ts";
-import { eventually } from "../../support/app/eventually.ts";
 import { commit, git, temporaryDirectory } from "../../support/git/git.ts";
 import { givenPeople, type People, type RefWorld, refWorlds } from "../../support/git/ref-world.ts";
-import { processes } from "../../support/process/process.ts";
 
 const app = await startTestApp();
 const newWorld = await refWorlds(app);
@@ -172,22 +169,6 @@ describe("GET …/archive/{ref}", () => {
     }
   });
 
-  it("ends git when the client disconnects, and releases the slot", async () => {
-    await commit(world.copy, "Large", { "large.bin": randomBytes(24 * 1024 ** 2) });
-    await git(world.copy, "push", "--quiet", "origin", "main");
-    for (let round = 0; round < 4; round += 1) {
-      const gone = new AbortController();
-      const answer = await fetch(app.url + world.at("/archive/main.tar.gz"), {
-        headers: { authorization: `token ${people.carl.token}` },
-        signal: gone.signal,
-      });
-      expect(answer.status).to.equal(200);
-      expect(await archivers()).not.to.deep.equal([]);
-      gone.abort();
-      await eventually(async () => (await archivers()).length === 0);
-    }
-  });
-
   it("names the commit when a branch is called by a commit's hash", async () => {
     // A push cannot make it; it may be there from before.
     const args = [`--git-dir=${world.gitDir}`, "update-ref", `refs/heads/${world.head}`, head];
@@ -197,9 +178,3 @@ describe("GET …/archive/{ref}", () => {
     expect(answer.headers.get("etag")).to.contain(`"${world.head}`);
   });
 });
-
-/** Processes that pack this project. */
-async function archivers() {
-  const mark = `git-dir=${world.gitDir} archive`;
-  return (await processes()).filter(({ command }) => command.includes(mark));
-}

@@ -1,10 +1,17 @@
-import { spawnSync } from "node:child_process";
-import { randomBytes } from "node:crypto";
-import { chmod, symlink } from "node:fs/promises";
+import { symlink } from "node:fs/promises";
 import path from "node:path";
 import { expect } from "chai";
 
 import { startTestApp } from "../../support/app/app.ts";
+import {
+  type Action,
+  commitsTo,
+  create,
+  fieldErrors,
+  move,
+  remove,
+  update,
+} from "../../support/git/commit-action.ts";
 import { commit as commitLocally, git } from "../../support/git/git.ts";
 import { givenPeople, type People, type RefWorld, refWorlds } from "../../support/git/ref-world.ts";
 
@@ -13,32 +20,16 @@ const newWorld = await refWorlds(app);
 let people: People;
 let world: RefWorld;
 
+/** For tests that count what is recorded, or move `main`; the others share what the last one left. */
+const fresh = async () => {
+  world = await newWorld(people);
+};
 before(async () => {
   people = await givenPeople(app);
-});
-beforeEach(async () => {
-  world = await newWorld(people);
+  await fresh();
 });
 
-type Action = Readonly<Record<string, unknown>>;
-const create = (at: string, content = "new\n"): Action => ({ action: "CREATE", path: at, content });
-const update = (at: string, content: string): Action => ({ action: "UPDATE", path: at, content });
-const remove = (at: string): Action => ({ action: "DELETE", path: at });
-const move = (previousPath: string, to: string, content?: string): Action => ({
-  ...{ action: "MOVE", path: to, previousPath },
-  ...(content === undefined ? {} : { content }),
-});
-
-const commit = (actions: readonly Action[], over: object = {}, user = people.bob) =>
-  world.post(user, "/commit", { branch: "main", message: "By REST", actions, ...over });
-const bare = (...args: string[]) => git(world.gitDir, "--git-dir=.", ...args);
-const tree = async (ref = "main") =>
-  (await bare("-c", "core.quotePath=false", "ls-tree", "-r", ref))
-    .split("\n")
-    .filter(Boolean)
-    .map((line) => line.replace(/^(\d+) \w+ [0-9a-f]+\t/, "$1 "));
-const fieldErrors = (body: Record<string, unknown>) =>
-  (body["errors"] as { field: string; code: string }[]).map(({ field, code }) => [field, code]);
+const { commit, bare, tree } = commitsTo(() => ({ world, people }));
 
 describe("POST …/commit", () => {
   it("commits several files at once, by the requesting account, and shows it", async () => {
@@ -84,44 +75,8 @@ describe("POST …/commit", () => {
     expect(await git(world.copy, "rev-parse", "HEAD")).to.equal(body["hash"]);
   });
 
-  it("keeps modes, links and names that are not UTF-8, and takes bytes in base64", async () => {
-    const at = (name: string) => path.join(world.copy, name);
-    await commitLocally(world.copy, "Files", { "run.sh": "#!/bin/sh\n", "x/keep": "k" });
-    await chmod(at("run.sh"), 0o755);
-    await symlink("../../etc", at("x/link"));
-    await git(world.copy, "add", "--all");
-    const blob = await git(world.copy, "hash-object", "-w", "a.txt");
-    const line = Buffer.concat([
-      Buffer.from(`100644 ${blob}\tx/`),
-      Buffer.from([0xe4, 0xff]),
-      Buffer.from("\n"),
-    ]);
-    await updateIndex(world.copy, line);
-    await git(world.copy, "commit", "--quiet", "-m", "Odd");
-    await git(world.copy, "push", "--quiet", "origin", "main");
-
-    const bytes = randomBytes(5_000);
-    const { status, text } = await commit([
-      update("run.sh", "#!/bin/sh\necho\n"),
-      { ...create("x/bin"), content: bytes.toString("base64"), encoding: "base64" },
-      move("x/link", "x/moved-link"),
-      move("run.sh", "bin/run.sh"),
-    ]);
-
-    expect(status, text).to.equal(200);
-    expect((await bare("ls-tree", "-r", "main")).split("\n").map(short)).to.deep.equal([
-      "100644 a.txt",
-      "100755 bin/run.sh",
-      "100644 x/bin",
-      "100644 x/keep",
-      "120000 x/moved-link",
-      '100644 "x/\\344\\377"',
-    ]);
-    expect(await bare("cat-file", "-s", "main:x/bin")).to.equal("5000");
-    await bare("fsck", "--full", "--strict", "--no-dangling");
-  });
-
   it("lets each action see what those before it did", async () => {
+    await fresh();
     const { status, text } = await commit([
       move("a.txt", "b.txt"),
       create("a.txt/now/a/directory", "x"),
@@ -143,6 +98,7 @@ describe("POST …/commit", () => {
   });
 
   it("names every action that cannot be done, and does none of them", async () => {
+    await fresh();
     await commitLocally(world.copy, "Link", { "dir/c.txt": "c\n" });
     await symlink("dir", path.join(world.copy, "link"));
     await commitLocally(world.copy, "Link");
@@ -179,25 +135,8 @@ describe("POST …/commit", () => {
     expect(await app.head()).to.equal(head);
   });
 
-  it("leaves a name that is not UTF-8 alone, which is shown like another one", async () => {
-    const blob = await git(world.copy, "rev-parse", "HEAD:a.txt");
-    const entry = Buffer.from(`100644 blob ${blob}\tcaf\xe9.txt\n`, "latin1");
-    const mktree = spawnSync("git", ["mktree"], { cwd: world.copy, input: entry });
-    const args = ["commit-tree", "-m", "Latin 1", mktree.stdout.toString().trim()];
-    const head = await git(world.copy, ...args);
-    await git(world.copy, "push", "--quiet", "--force", "origin", `${head}:main`);
-
-    for (const action of [update("caf\ufffd.txt", "x"), remove("caf\ufffd.txt")]) {
-      const { status, body } = await commit([action]);
-      expect(status).to.equal(422);
-      expect(fieldErrors(body)[0]).to.include("actions.0.path");
-    }
-    expect(await bare("rev-parse", "main")).to.equal(head);
-    expect((await commit([create("other.txt")])).status).to.equal(200);
-    expect(await tree()).to.deep.equal(["100644 caf\ufffd.txt", "100644 other.txt"]);
-  });
-
   it("is refused when it would change nothing", async () => {
+    await fresh();
     for (const actions of [[update("a.txt", "a\n")], [create("b"), remove("b")]]) {
       expect((await commit(actions)).body).to.include({ status: 422, code: "commit.empty" });
     }
@@ -229,6 +168,7 @@ describe("POST …/commit", () => {
   });
 
   it("begins a branch where another one stands", async () => {
+    await fresh();
     const { body } = await commit([create("b.txt")], { branch: "dev", startBranch: "main" });
     expect(body["parentCommitIds"]).to.deep.equal([world.head]);
     expect(await world.recordedChanges()).to.deep.equal([
@@ -272,15 +212,6 @@ describe("POST …/commit", () => {
     expect(file.text).to.equal("# Hi\n");
   });
 
-  it("loses nothing when many commit to one branch at once", async () => {
-    const names = Array.from({ length: 12 }, (_, index) => `file-${index}`);
-    const answers = await Promise.all(names.map((name) => commit([create(name)])));
-    expect(answers.map(({ status }) => status)).to.deep.equal(names.map(() => 200));
-    expect(await tree()).to.have.length(13);
-    expect(await bare("rev-list", "--count", "main")).to.equal("13");
-    expect(await world.recordedChanges()).to.have.length(13);
-  });
-
   it("answers 409 with the files when a concurrent commit changed the same ones", async () => {
     // On a busy machine one may be done before the other begins: then again.
     for (let round = 1; ; round += 1) {
@@ -305,6 +236,7 @@ describe("POST …/commit", () => {
   });
 
   it("is made once under an Idempotency-Key", async () => {
+    await fresh();
     const body = { branch: "main", message: "Once", actions: [create("b.txt")] };
     const answers = await Promise.all(
       [1, 2].map(() => world.post(people.bob, "/commit", body, "the-same")),
@@ -315,6 +247,7 @@ describe("POST …/commit", () => {
   });
 
   it("is refused to a reporter, and where a rule forbids a push, leaving no objects", async () => {
+    await fresh();
     expect((await commit([create("b")], {}, people.carl)).status).to.equal(403);
     await world.post(people.anna, "/branch-protection/create", {
       branchTemplate: "{main,release/*}",
@@ -333,11 +266,7 @@ describe("POST …/commit", () => {
     expect((await commit([create("b")], {}, people.anna)).status).to.equal(200);
   });
 
-  it("takes files of some megabytes, and says when they are too much", async () => {
-    const content = randomBytes(8 * 1024 ** 2).toString("base64");
-    const { status, text } = await commit([{ ...create("large"), content, encoding: "base64" }]);
-    expect(status, text).to.equal(200);
-    expect(await bare("cat-file", "-s", "main:large")).to.equal(String(8 * 1024 ** 2));
+  it("is refused with a body that is too large", async () => {
     const body = JSON.stringify({ x: "x".repeat(33 * 1024 ** 2) });
     const headers = { "content-type": "application/json" };
     const answer = await app
@@ -348,16 +277,10 @@ describe("POST …/commit", () => {
   });
 
   it("is checked by git as a push is", async () => {
+    await fresh();
     const content = '[submodule "x"]\n\tpath = x\n\turl = -u./payload\n';
     const { status, body } = await commit([create(".gitmodules", content)]);
     expect([status, body["code"]]).to.deep.equal([422, "commit.object_refused"]);
     expect(body["message"]).to.contain("gitmodulesUrl");
   });
 });
-
-const short = (line: string) => line.replace(/^(\d+) \w+ [0-9a-f]+\t/, "$1 ");
-
-async function updateIndex(cwd: string, input: Buffer): Promise<void> {
-  const { execFileSync } = await import("node:child_process");
-  execFileSync("git", ["update-index", "--index-info"], { cwd, input });
-}

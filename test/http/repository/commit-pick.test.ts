@@ -5,22 +5,22 @@ import { commit, git } from "../../support/git/git.ts";
 import { givenPeople, type People, type RefWorld, refWorlds } from "../../support/git/ref-world.ts";
 
 const app = await startTestApp();
-const newWorld = await refWorlds(app);
-let people: People;
-let world: RefWorld;
 /** On branch `side`, which left main after the first commit. */
 let side: string;
+const newWorld = await refWorlds(app, async (copy) => {
+  await git(copy, "checkout", "--quiet", "-b", "side");
+  side = await commit(copy, "Side\n\nwork\n", { "side.txt": "side\n", "dir/x": "x\n" });
+  await git(copy, "checkout", "--quiet", "main");
+  await commit(copy, "Main", { "main.txt": "main\n" });
+});
+let people: People;
+let world: RefWorld;
 
 before(async () => {
   people = await givenPeople(app);
 });
 beforeEach(async () => {
   world = await newWorld(people);
-  await local("checkout", "--quiet", "-b", "side");
-  side = await commit(world.copy, "Side\n\nwork\n", { "side.txt": "side\n", "dir/x": "x\n" });
-  await local("checkout", "--quiet", "main");
-  await commit(world.copy, "Main", { "main.txt": "main\n" });
-  await push();
 });
 
 const local = (...args: string[]) => git(world.copy, ...args);
@@ -119,19 +119,6 @@ describe("POST …/commit/{hash}/cherry-pick", () => {
     expect((await pick(side)).body).to.include({ status: 403, code: "branch.protected" });
     expect((await revert(side)).body).to.include({ status: 403, code: "branch.protected" });
     expect((await pick(side, "main", people.anna)).status).to.equal(200);
-  });
-
-  it("is done on what the branch has become when others are faster", async () => {
-    const commits: string[] = [];
-    await local("checkout", "--quiet", "side");
-    for (const name of ["one", "two", "three", "four"]) {
-      commits.push(await commit(world.copy, name, { [name]: name }));
-    }
-    await push();
-    const answers = await Promise.all(commits.map((hash) => pick(hash)));
-    expect(answers.map(({ status }) => status)).to.deep.equal([200, 200, 200, 200]);
-    expect(await files()).to.include.members(["one", "two", "three", "four"]);
-    expect(await bare("rev-list", "--count", "main")).to.equal("6");
   });
 });
 
