@@ -190,26 +190,6 @@ describe("reading a repository", () => {
     expect(await other.objects.info(blobId)).to.equal(undefined);
   });
 
-  it("reads no commit and no tree of a size that nobody makes", async () => {
-    const write = async (type: string, input: Buffer): Promise<string> => {
-      const args = ["hash-object", "-w", "-t", type, "--stdin"] as const;
-      return (await runGit(repository.gitDir, [...args], { input })).stdout.toString().trim();
-    };
-    const { treeId } = (await repository.objects.commit(first))!;
-    const who = "A <a@b> 1700000000 +0000";
-    const message = "x".repeat(32 * 1024 ** 2);
-    const commitText = `tree ${treeId}\nauthor ${who}\ncommitter ${who}\n\n${message}`;
-    const commitId = await write("commit", Buffer.from(commitText));
-    const id = Buffer.from(second, "hex");
-    const entries = Array.from({ length: 8_500 }, (_, at) =>
-      Buffer.concat([Buffer.from(`160000 ${`${at}`.padStart(4_000, "0")}\0`), id]),
-    );
-    const largeTree = await write("tree", Buffer.concat(entries));
-    expect(await repository.objects.commit(commitId)).to.equal(undefined);
-    expect(await repository.objects.tree(largeTree)).to.equal(undefined);
-    expect(await repository.objects.treeData(largeTree)).to.equal(undefined);
-  });
-
   it("reads refs from its files by their names alone, never by a way around", async () => {
     await writeFile(path.join(repository.gitDir, "aside"), `${first}\n`);
     for (const name of ["refs/heads/../../aside", "aside", "./aside"]) {
@@ -292,13 +272,6 @@ describe("reading a repository", () => {
     await eventually(async () => !(await running("cat-file blob")));
     const again = await eventually(() => buffer(repository.blobStream(id)));
     expect(again.toString()).to.equal("aa\n");
-  });
-
-  it("still reads everything after maintenance, and the check finds nothing", async () => {
-    await repository.maintain();
-    await repository.check();
-    expect((await repository.refs()).get("refs/heads/main")).to.equal(second);
-    expect((await (await freshReader()).objects.commit(first))?.id).to.equal(first);
   });
 
   describe("after a maintenance that was killed", () => {

@@ -149,11 +149,6 @@ describe("a tar archive", () => {
     }
   });
 
-  it("is refused when it has more than 100,000 files", async () => {
-    const many = tgz(Array.from({ length: 100_001 }, (_, n) => [`a/${n}`, ""] as const));
-    await refused(() => text(many), malformed, "at most 100000 files");
-  });
-
   it("is refused when the file is a link", async () => {
     await refused(() => text(tgz([["a/note.txt", ""]], "2")), malformed, "no file");
   });
@@ -163,14 +158,11 @@ describe("a tar archive", () => {
     await refused(() => text(twice), malformed, "compressed once");
   });
 
-  it("is refused when it unpacks to a thousand times itself, in little memory", async () => {
-    const zeros = gzipSync(Buffer.alloc(64 * 1024 ** 2));
-    const bomb = Buffer.concat([gzipSync(tar([["a/x", "x"]])), zeros, zeros, zeros, zeros]);
-    const file = await fileOf(bomb);
-    const before = process.memoryUsage().rss;
-    const read = () => readTarEntry(file, wanted, 200 * 1024 ** 2);
-    await refused(read, malformed, "unpacks to more than 209715200 bytes");
-    expect(process.memoryUsage().rss - before).to.be.lessThan(100 * 1024 ** 2);
+  it("is refused when it unpacks to more than it may", async () => {
+    const zeros = gzipSync(Buffer.alloc(1024 ** 2));
+    const file = await fileOf(Buffer.concat([gzipSync(tar([["a/x", "x"]])), zeros, zeros]));
+    const read = () => readTarEntry(file, wanted, 1024 ** 2);
+    await refused(read, malformed, "unpacks to more than 1048576 bytes");
   });
 
   it("is read up to its end, whatever follows", async () => {

@@ -1,28 +1,15 @@
-import { execFileSync, spawn } from "node:child_process";
-import { once } from "node:events";
-import { existsSync, readFileSync } from "node:fs";
 import { expect } from "chai";
 
 import { asCaller, currentCaller } from "../../../src/platform/caller.ts";
-import { ParserTask } from "../../../src/platform/parser/parser.ts";
 import { TooComplex } from "../../../src/platform/parser/refusal.ts";
 import { eventually } from "../../support/app/eventually.ts";
-import { nodeArgs } from "../../support/compiled.ts";
-import type { HostileQuestion } from "../../support/parser/hostile-task.ts";
+import { errorOf, taskOf } from "../../support/parser/task.ts";
 
 type Doubled = Readonly<{ doubled: number; pid: number }>;
 
-const module = "../test/support/parser/hostile-task";
-const taskOf = (timeoutMs = 60_000) =>
-  new ParserTask<HostileQuestion, unknown, number>({ module, timeoutMs, mebibytesMax: 256 });
 const task = taskOf();
 const double = async (number: number): Promise<Doubled> =>
   (await task.ask({ kind: "double", number })) as Doubled;
-const errorOf = (promise: Promise<unknown>): Promise<unknown> =>
-  promise.then(
-    () => undefined,
-    (error: unknown) => error,
-  );
 
 describe("a task in a process", () => {
   it("answers, and its process takes the next task", async () => {
@@ -69,24 +56,11 @@ describe("a task in a process", () => {
     expect((await asCaller("anna", () => double(5))).doubled).to.equal(10);
   });
 
-  for (const kind of ["heap", "buffers"] as const) {
-    it(`is refused at its limit of memory, which it takes in ${kind}`, async () => {
-      const error = await errorOf(task.ask({ kind }));
-      expect(error).to.be.instanceOf(TooComplex);
-      expect(String(error)).to.contain("memory");
-      expect((await double(1)).doubled).to.equal(2);
-    });
-  }
-
-  it("leaves a process to others, however many tasks a caller has", async () => {
-    const flood = Array.from({ length: 4 }, () =>
-      asCaller("anna", () => errorOf(taskOf(1_500).ask({ kind: "endless" }))),
-    );
-    let ended = 0;
-    for (const each of flood) void each.then(() => (ended += 1));
-    await asCaller("bob", () => double(1));
-    expect(ended).to.be.at.most(1);
-    await Promise.all(flood);
+  it("is refused at its limit of memory", async () => {
+    const error = await errorOf(task.ask({ kind: "buffers" }));
+    expect(error).to.be.instanceOf(TooComplex);
+    expect(String(error)).to.contain("memory");
+    expect((await double(1)).doubled).to.equal(2);
   });
 
   it("that is short runs while long ones have all processes that they may have", async () => {
@@ -110,30 +84,4 @@ describe("a task in a process", () => {
     release();
     expect(await Promise.all(long)).to.deep.equal([1, 1, 1]);
   });
-
-  it("ends with a program that is killed", async () => {
-    const [program = "", ...rest] = nodeArgs("test/support/parser/orphan.ts");
-    const parent = spawn(process.execPath, [program, ...rest], {
-      stdio: ["ignore", "pipe", "inherit"],
-    });
-    const [line] = (await once(parent.stdout, "data")) as [Buffer];
-    const pid = Number(line.toString());
-    await eventually(() => expect(isBusy(pid)).to.equal(true));
-    parent.kill("SIGKILL");
-    await eventually(() => expect(existsSync(`/proc/${pid}`)).to.equal(false));
-  });
-
-  it("starts no process before the first task", () => {
-    const source = `
-      await import(${JSON.stringify(new URL("../../../src/platform/parser/parser.js", import.meta.url).href)});
-      console.log(process.getActiveResourcesInfo().includes("ProcessWrap"));`;
-    const shown = execFileSync(process.execPath, ["--input-type=module", "--eval", source]);
-    expect(shown.toString().trim()).to.equal("false");
-  });
 });
-
-/** Whether a process has used a tenth of a second of a processor since it began. */
-function isBusy(pid: number): boolean {
-  const fields = readFileSync(`/proc/${pid}/stat`, "latin1").split(") ")[1]?.split(" ") ?? [];
-  return Number(fields[11]) > 20;
-}

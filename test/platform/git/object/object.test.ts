@@ -6,8 +6,6 @@ import {
   parseTree,
   subjectOf,
 } from "../../../../src/platform/git/object/object.ts";
-import { expectLinear } from "../../../support/app/growth.ts";
-import { turnsWhile } from "../../../support/app/longest-turn.ts";
 
 const tree = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 const person = "Anna <anna@example.test> 1700000000 +0130";
@@ -104,29 +102,12 @@ describe("a commit that was not made to be read", () => {
     expect(commit.signature?.length).to.be.within(60 * 1024, 64 * 1024);
   });
 
-  it("is read in a time that grows with its signature", () =>
-    expectLinear(
-      400_000,
-      (bytes) => commitText([...lines, `gpgsig ${"x\n ".repeat(bytes / 3)}`, "encoding x"], "m"),
-      (data) => parseCommit("id", data),
-    ));
-
   it("has a thousand parents at most, and people in spite of them", () => {
     const parents = Array.from({ length: 5_000 }, () => `parent ${"1".repeat(40)}`);
     const commit = parseCommit("id", commitText([lines[0]!, ...parents, ...lines.slice(1)], "m"));
     expect(commit.parentIds).to.have.length(1_000);
     expect(commit.author.name).to.equal("Anna");
   });
-
-  it("may hold any number of unknown headers", () =>
-    expectLinear(
-      60_000,
-      (count) => {
-        const headers = Array.from({ length: count }, (_, index) => `x${index} y`);
-        return commitText([...lines, ...headers, "encoding latin1"], "m");
-      },
-      (data) => expect(parseCommit("id", data)).to.include({ message: "m", treeId: tree }),
-    ));
 });
 
 describe("a tag object", () => {
@@ -175,13 +156,6 @@ describe("a tree object", () => {
     expect((await parseTree(data, 20))[1]?.id).to.equal("01".repeat(20));
   });
 
-  it("lets other requests go on while its million entries are read", async () => {
-    const entry = Buffer.concat([Buffer.from("100644 a\0"), Buffer.alloc(20)]);
-    const data = Buffer.concat(Array<Buffer>(400_000).fill(entry));
-    const { turns } = await turnsWhile(() => parseTree(data, 20));
-    expect(turns).to.be.greaterThan(5);
-  });
-
   it("that ends in the middle of an entry is an error", async () => {
     const data = Buffer.concat([Buffer.from("100644 a\0"), Buffer.alloc(19)]);
     await expect(parseTree(data, 20)).to.be.rejectedWith("Malformed tree");
@@ -202,11 +176,4 @@ describe("the subject of a message", () => {
       expect(subjectOf(message)).to.equal(subject);
     });
   }
-
-  it("is found in one pass, whatever runs of space the message is made of", () =>
-    expectLinear(
-      32_000,
-      (length) => " ".repeat(length),
-      (run) => expect(subjectOf(`a${run}b\n${run}\nc`)).to.equal(`a${run}b`),
-    ));
 });
