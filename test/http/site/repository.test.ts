@@ -1,7 +1,6 @@
 import { expect } from "chai";
 
 import { startTestApp, type TestUser } from "../../support/app/app.ts";
-import { leastLongestTurnMs } from "../../support/app/longest-turn.ts";
 import {
   asPage,
   committed,
@@ -177,32 +176,6 @@ describe("pages of a project", () => {
     );
     expect(lastLines.text).to.contain('id="L100000"').and.not.contain('id="L98999"');
   });
-
-  it("hold up nobody with a file of as many lines as bytes, in UTF-8 or not", async () => {
-    const binary = Buffer.from("\xff\n".repeat(500_000), "latin1").toString("base64");
-    const actions = [
-      { action: "CREATE", path: "lines.txt", content: "\n".repeat(4_000_000) },
-      { action: "CREATE", path: "bytes.txt", content: binary, encoding: "base64" },
-    ];
-    const body = { branch: "lines", startBranch: "main", message: "Add lines", actions };
-    const made = await app.post(`${open}/commit`, { token: anna.token, body });
-    expect(made.status, made.text).to.equal(200);
-    for (const file of ["lines.txt", "bytes.txt"]) {
-      const longest = await leastLongestTurnMs(async () => {
-        const page = await stranger.see(`${open}/blob?commitHash=lines&file=${file}`);
-        expect(page.text).to.contain('id="L3000"').and.not.contain('id="L3001"');
-      });
-      expect(longest, file).to.be.below(250);
-    }
-    // Each of these parts of the change is read once, and kept.
-    let part = 0;
-    const longest = await leastLongestTurnMs(async () => {
-      part += 1;
-      const at = `${open}/commit/${made.body["hash"]}?file=lines.txt&page=${part}`;
-      expect((await stranger.see(at)).text).to.contain(`${part * 3_000 + 1}–`);
-    });
-    expect(longest, "of the change").to.be.below(250);
-  }).timeout(60_000);
 
   it("lead from the address of a clone to the project", async () => {
     expect((await stranger.see(`${open}.git`)).location).to.equal(open);

@@ -6,12 +6,14 @@ import { newToken } from "../../../src/platform/key/token.ts";
 import { nowhere, rightful } from "../app/world.ts";
 import { mustBe } from "./call.ts";
 import type { Check, Given } from "./matrix.ts";
+import { inTurn } from "./sample.ts";
 
 /** What a caller has to prove, whatever the route is about. */
-export function callerChecks({ world, calls, tokenWithout }: Given): readonly Check[] {
+export function callerChecks({ world, calls, extent, tokenWithout }: Given): readonly Check[] {
   const { anna, root } = world;
   const nobody = { name: "a client without a token" };
   const administrator = { name: "an administrator", token: root.token };
+  const some = inTurn(extent === "whole" ? 4 : 1);
   const ownProof = ["anonymous", "basic", "client", "agent"];
 
   return [
@@ -40,13 +42,13 @@ export function callerChecks({ world, calls, tokenWithout }: Given): readonly Ch
       async run(route) {
         const { anonymousWhen } = route;
         const isOpen = anonymousWhen !== undefined && settingsDefaults[anonymousWhen] === true;
-        const callers = [
-          ...(isOpen ? [] : [nobody]),
+        const wrong = [
           { name: "a client with an empty token", token: "" },
           { name: "a client with a token of one letter", token: "x" },
           { name: "a client with a token that is too long by a letter", token: `${anna.token}x` },
           { name: "a client with an unknown token", token: newToken("lfat") },
         ];
+        const callers = [...(isOpen ? [] : [nobody]), ...some(wrong)];
         for (const by of callers) {
           await calls.refuses({ route, by, values: world.open }, 403, "auth.token_invalid");
         }

@@ -10,7 +10,7 @@ import { callerChecks } from "./caller-checks.ts";
 import { givenRoleWorld, givenRules, type RoleWorld } from "./given.ts";
 import { inputChecks } from "./input-checks.ts";
 import { roleChecks } from "./role-checks.ts";
-import { chosen, type Extent, signatureOf } from "./sample.ts";
+import { chosen, type Extent, firstOfEach, signatureOf } from "./sample.ts";
 
 /** What the checks of the matrix work with. */
 export type Given = Readonly<{
@@ -29,6 +29,8 @@ export type Check = Readonly<{
   appliesTo: (route: Route) => boolean;
   /** What makes it another check at routes of one signature: the code that runs, or the input. */
   differsBy?: (route: Route) => string;
+  /** What has to be tried once, whatever the signature of the route is. */
+  coversOnce?: (route: Route) => string;
   /** What it reads may be made by its first reading. */
   mayAppend?: true;
   run: (route: Route) => Promise<unknown>;
@@ -82,7 +84,13 @@ export async function accessMatrix(extent: Extent): Promise<void> {
 
 const signaturesOf = (of: readonly Route[]) => [...new Set(of.map(signatureOf))].sort();
 
-function routesOf({ appliesTo, differsBy = () => "" }: Check, extent: Extent): readonly Route[] {
+function routesOf(check: Check, extent: Extent): readonly Route[] {
+  const { appliesTo, differsBy = () => "", coversOnce } = check;
   const kindOf = (route: Route) => `${signatureOf(route)}; ${differsBy(route)}`;
-  return chosen(extent, routes.filter(appliesTo), kindOf);
+  const all = routes.filter(appliesTo);
+  const first = chosen(extent, all, kindOf);
+  if (coversOnce === undefined || extent === "whole") return first;
+  const covered = new Set(first.map(coversOnce));
+  const others = all.filter((route) => !covered.has(coversOnce(route)));
+  return [...first, ...firstOfEach(others, coversOnce)];
 }
