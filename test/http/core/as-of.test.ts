@@ -11,7 +11,7 @@ import { metadataFor } from "../../support/app/history.ts";
 import { expectOk, issueClient, type Json } from "../../support/app/issue.ts";
 import { givenWorld, pathOf, rightful } from "../../support/app/world.ts";
 
-const app = await startTestApp({ workers: true });
+const app = await startTestApp();
 const world = await givenWorld(app);
 const { anna, bob } = world;
 const forge = issueClient(app, anna, "anna/hidden");

@@ -55,7 +55,7 @@ beforeEach(async () => {
   await app.post(at("/member/invite"), as(anna, { userAlias: "bob", role: "DEVELOPER" }));
   copy = path.join(parent, `copy-${count}`);
   await cp(template, copy, { recursive: true });
-  await git(copy, "push", "--quiet", remote(anna), "main~1:main");
+  await git(copy, "push", "--quiet", remote(anna), "main~1:refs/heads/main");
 });
 
 describe("a push to what is protected", () => {

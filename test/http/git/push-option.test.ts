@@ -1,62 +1,14 @@
-import { writeFile } from "node:fs/promises";
-import path from "node:path";
 import { expect } from "chai";
 
 import { optionRemarks, optionsFor, readPushOptions } from "../../../src/git/push-option.ts";
-import { pipelinesOf } from "../../support/agent/pipeline-app.ts";
-import { startTestApp } from "../../support/app/app.ts";
 import { eventually } from "../../support/app/eventually.ts";
-import { commit, git, temporaryDirectory, tryGit, workingCopy } from "../../support/git/git.ts";
+import { optionWorld } from "../../support/git/option-world.ts";
 
-const app = await startTestApp({ workers: true });
-const anna = await app.givenUser("anna");
-const parent = await temporaryDirectory();
-const file = `
-always: {script: x}
-deploy: {script: y, rules: [{if: '$DEPLOY == "to = all"'}]}
-`;
-
-/** Tests share the project, and push to branches of their own. */
-let world: Awaited<ReturnType<typeof given>>;
-before(async () => {
-  world = await given();
-});
-
-async function given() {
-  const project = await app.givenProject(anna, "options");
-  const ci = pipelinesOf(app, anna, project);
-  const copy = await workingCopy(parent, project.alias);
-  await commit(copy, "First", { "a.txt": "a\n" });
-  const remote = new URL(`/project/anna/${project.alias}.git`, app.url);
-  Object.assign(remote, { username: "anna", password: anna.token });
-  await git(copy, "push", "--quiet", remote.href, "main");
-  await git(copy, "checkout", "--quiet", "-b", "topic");
-  await writeFile(path.join(copy, ".forge-ci.yaml"), file);
-  await git(copy, "add", ".forge-ci.yaml");
-  await commit(copy, "Add a pipeline\n\nIt does nothing.");
-  const push = async (to: string, ...options: string[]) => {
-    const all = options.flatMap((option) => ["-o", option]);
-    const { exitCode, stderr } = await tryGit(copy, ["push", ...all, remote.href, `topic:${to}`]);
-    expect(exitCode, stderr).to.equal(0);
-    return stderr;
-  };
-  const pushAll = async (branches: readonly string[]) => {
-    const refs = branches.map((branch) => `topic:${branch}`);
-    const { exitCode, stderr } = await tryGit(copy, ["push", remote.href, ...refs]);
-    expect(exitCode, stderr).to.equal(0);
-    return stderr;
-  };
-  const requests = async () => {
-    const at = `/project/anna/${project.alias}/merge-request/list`;
-    const { body } = await app.get(at, { token: anna.token });
-    return Object.values(body["_embedded"] as object)[0] as Record<string, unknown>[];
-  };
-  return { project, ci, push, pushAll, requests };
-}
+const given = await optionWorld();
 
 describe("push options", () => {
   it("skip pipelines and give them variables", async () => {
-    const { ci, push } = world;
+    const { ci, push } = given();
     await push("one", "ci.skip");
     await push("two", "ci.variable=DEPLOY=to = all", "ci.variable=OTHER=");
     await push("three");
@@ -72,7 +24,7 @@ describe("push options", () => {
   });
 
   it("open a merge request, once for its pair of branches", async () => {
-    const { push, requests } = world;
+    const { push, requests } = given();
     await push("topic", "merge_request.create", "ci.skip");
     await eventually(async () => (await requests()).length === 1);
     expect((await requests())[0]).to.include({ title: "Add a pipeline", workInProgress: false });
@@ -87,22 +39,10 @@ describe("push options", () => {
   });
 
   it("that nobody knows are named, and the push goes on", async () => {
-    const { push } = world;
-    const output = await push("one", "nope=1", "ci.variable=not-a-name=secret", "ci.skip");
+    const { push } = given();
+    const output = await push("five", "nope=1", "ci.variable=not-a-name=secret", "ci.skip");
     expect(output).to.contain("The push option nope=1 is not known");
     expect(output).to.contain("The push option ci.variable is").and.not.contain("secret");
-  });
-
-  it("are not needed for the message that a push of many branches starts no pipeline", async () => {
-    const { ci, pushAll } = world;
-    const branches = (count: number) =>
-      Array.from({ length: count }, (_, n) => `many-${count}-${n}`);
-    expect(await pushAll(branches(101))).to.contain("starts them for 100 branches and tags");
-    expect(await pushAll(branches(2))).not.to.contain("No pipeline");
-    const refs = async () => (await ci.pipelines()).map(({ ref }) => JSON.stringify(ref));
-    const started = async (name: string) => (await refs()).filter((ref) => ref.includes(name));
-    await eventually(async () => (await started("many-2-")).length === 2);
-    expect(await started("many-101-")).to.deep.equal([]);
   });
 
   it("are read one by one", () => {

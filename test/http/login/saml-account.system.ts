@@ -13,14 +13,6 @@ import {
 const { app, root, body, uuid, at, begin, bring, logIn, person, latest } = await samlWorld();
 
 describe("the account of a login by SAML", () => {
-  it("is one, however many first logins come at once", async () => {
-    const said = person();
-    const visitors = Array.from({ length: 5 }, () => browser(app.url));
-    await Promise.all(visitors.map((visitor) => logIn(visitor, said)));
-    const aliases = await Promise.all(visitors.map(aliasIn));
-    expect(new Set(aliases)).to.deep.equal(new Set([latest()]));
-  });
-
   it("of another provider's person of the same name is another", async () => {
     const said = person();
     await logIn(browser(app.url), said);

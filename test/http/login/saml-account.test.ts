@@ -81,6 +81,14 @@ describe("the account of a login by SAML", () => {
     await logIn(visitor, said);
     expect(await aliasIn(visitor)).to.equal(latest());
   });
+
+  it("is one, however many first logins come at once", async () => {
+    const said = person();
+    const visitors = Array.from({ length: 5 }, () => browser(app.url));
+    await Promise.all(visitors.map((visitor) => logIn(visitor, said)));
+    const aliases = await Promise.all(visitors.map(aliasIn));
+    expect(new Set(aliases)).to.deep.equal(new Set([latest()]));
+  });
 });
 
 describe("the settings of logins by SAML", () => {

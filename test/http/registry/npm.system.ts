@@ -4,11 +4,14 @@ import path from "node:path";
 import { promisify } from "node:util";
 import { expect } from "chai";
 
-import { startRegistryApp } from "../../support/client/registry.ts";
+import { sentIndexes } from "../../../src/http/registry/part.ts";
+import { eventually } from "../../support/app/eventually.ts";
+import { npmTarball } from "../../support/git/archive.ts";
 import { temporaryDirectory } from "../../support/git/git.ts";
+import { npmRegistry, type Packument, publication } from "../../support/package/npm-registry.ts";
 import { needsProgram } from "../../support/process/program.ts";
 
-const { anna, at, baseOf, headers } = await startRegistryApp();
+const { anna, at, baseOf, headers, ask, publish } = await npmRegistry();
 const run = promisify(execFile);
 
 before(() => at.local("npm", "npm", { isDeletePackageAllowed: true }));
@@ -66,6 +69,47 @@ describe("npm", () => {
     expect((await npm(user, "whoami")).trim()).to.equal("anna");
     expect(await npm(user, "search", "answer")).to.contain(name);
     await npm(user, "unpublish", name, "--force");
-    expect((await fetch(`${baseOf("npm")}/@acme%2fanswer`, { headers })).status).to.equal(404);
+    expect((await ask("npm", "@acme%2fanswer")).status).to.equal(404);
   }).timeout(240_000);
+});
+
+describe("the npm protocol", () => {
+  it("holds a large document for no longer than it is sent", async () => {
+    for (const version of ["1.0.0", "1.1.0", "1.2.0", "1.3.0", "1.4.0", "1.5.0"]) {
+      const manifest = { name: "large", version, description: "x".repeat(200_000) };
+      const body = publication("large", version, npmTarball(manifest));
+      expect((await publish("npm", "large", body)).status).to.equal(201);
+    }
+    const whole = await ask("npm", "large");
+    expect(Number(whole.headers.get("content-length"))).to.be.above(1024 ** 2);
+    await whole.body?.cancel();
+    const tag = whole.headers.get("etag") ?? "";
+    expect((await ask("npm", "large", { "if-none-match": tag })).status).to.equal(304);
+    await fetch(`${baseOf("npm")}/large`, { method: "HEAD", headers });
+    await eventually(() => sentIndexes.bytes === 0);
+  });
+
+  it("deprecates and unpublishes by the document of a package that is large", async () => {
+    const put = (version: string) =>
+      publish(
+        "npm",
+        "grown",
+        publication("grown", version, npmTarball({ name: "grown", version })),
+      );
+    for (const version of ["1.0.0", "1.1.0"]) expect((await put(version)).status).to.equal(201);
+    const read = async () => (await (await ask("npm", "grown")).json()) as Packument;
+    const whole = await read();
+    const { "1.0.0": one, "1.1.0": two } = whole.versions;
+    const readme = "x".repeat(3 * 1024 ** 2);
+    const versions = { "1.0.0": { ...one, deprecated: "Old." }, "1.1.0": { ...two, readme } };
+    const body = JSON.stringify({ ...whole, versions: versions });
+    expect((await publish("npm", "grown", body)).status).to.equal(200);
+    const deprecated = await read();
+    expect(deprecated.versions["1.0.0"]?.["deprecated"]).to.equal("Old.");
+    const left = JSON.stringify({ ...deprecated, versions: { "1.1.0": { ...two, readme } } });
+    const rev = `grown/-rev/${String(deprecated["_rev"])}`;
+    const answer = await fetch(`${baseOf("npm")}/${rev}`, { method: "PUT", headers, body: left });
+    expect(answer.status).to.equal(200);
+    expect(Object.keys((await read()).versions)).to.deep.equal(["1.1.0"]);
+  });
 });

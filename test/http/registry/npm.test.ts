@@ -1,49 +1,14 @@
 import { expect } from "chai";
 
-import { sentIndexes } from "../../../src/http/registry/part.ts";
-import { eventually } from "../../support/app/eventually.ts";
-import { startRegistryApp } from "../../support/client/registry.ts";
 import { npmTarball } from "../../support/git/archive.ts";
+import { npmRegistry, type Packument, publication } from "../../support/package/npm-registry.ts";
 
-const { app, at, baseOf, headers } = await startRegistryApp();
-const ask = (repository: string, rest: string, more: Record<string, string> = {}) =>
-  fetch(`${baseOf(repository)}/${rest}`, { headers: { ...headers, ...more } });
-
-type Manifest = Readonly<Record<string, unknown>> &
-  Readonly<{ dist: Readonly<{ tarball: string; shasum: string }> }>;
-type Packument = Readonly<{ versions: Readonly<Record<string, Manifest>> }> &
-  Readonly<Record<string, unknown>>;
+const { app, at, baseOf, headers, ask, publish } = await npmRegistry();
 
 before(async () => {
   await at.local("npm", "npm", { isDeletePackageAllowed: true });
   await at.local("fixed", "npm", { packageReuploadType: "NONE" });
 });
-
-/** A body as npm sends it. */
-function publication(name: string, version: string, tarball: Buffer, tag = "latest") {
-  const file = `${name}-${version}.tgz`;
-  return JSON.stringify({
-    _id: name,
-    name,
-    "dist-tags": { [tag]: version },
-    versions: { [version]: { name, version } },
-    access: null,
-    _attachments: {
-      [file]: {
-        content_type: "application/octet-stream",
-        data: tarball.toString("base64"),
-        length: tarball.length,
-      },
-    },
-  });
-}
-
-const publish = (repository: string, name: string, body: string) =>
-  fetch(`${baseOf(repository)}/${name.replace("/", "%2f")}`, {
-    method: "PUT",
-    headers: { ...headers, "content-type": "application/json" },
-    body,
-  });
 
 describe("the npm protocol", () => {
   it("answers a package whole and abbreviated, made from the tarball alone", async () => {
@@ -156,21 +121,6 @@ describe("the npm protocol", () => {
     expect(row?.reset_position, "parts of many versions begin anew").not.to.equal(0n);
   });
 
-  it("holds a large document for no longer than it is sent", async () => {
-    for (const version of ["1.0.0", "1.1.0", "1.2.0", "1.3.0", "1.4.0", "1.5.0"]) {
-      const manifest = { name: "large", version, description: "x".repeat(200_000) };
-      const body = publication("large", version, npmTarball(manifest));
-      expect((await publish("npm", "large", body)).status).to.equal(201);
-    }
-    const whole = await ask("npm", "large");
-    expect(Number(whole.headers.get("content-length"))).to.be.above(1024 ** 2);
-    await whole.body?.cancel();
-    const tag = whole.headers.get("etag") ?? "";
-    expect((await ask("npm", "large", { "if-none-match": tag })).status).to.equal(304);
-    await fetch(`${baseOf("npm")}/large`, { method: "HEAD", headers });
-    await eventually(() => sentIndexes.bytes === 0);
-  });
-
   it("deletes nothing by a document that was read before the last change", async () => {
     const put = (version: string) =>
       publish(
@@ -208,30 +158,6 @@ describe("the npm protocol", () => {
       const answer = await fetch(`${baseOf("npm")}/ghost/-rev/1`, { method, headers, body });
       expect(answer.status, method).to.equal(404);
     }
-  });
-
-  it("deprecates and unpublishes by the document of a package that is large", async () => {
-    const put = (version: string) =>
-      publish(
-        "npm",
-        "grown",
-        publication("grown", version, npmTarball({ name: "grown", version })),
-      );
-    for (const version of ["1.0.0", "1.1.0"]) expect((await put(version)).status).to.equal(201);
-    const read = async () => (await (await ask("npm", "grown")).json()) as Packument;
-    const whole = await read();
-    const { "1.0.0": one, "1.1.0": two } = whole.versions;
-    const readme = "x".repeat(3 * 1024 ** 2);
-    const versions = { "1.0.0": { ...one, deprecated: "Old." }, "1.1.0": { ...two, readme } };
-    const body = JSON.stringify({ ...whole, versions: versions });
-    expect((await publish("npm", "grown", body)).status).to.equal(200);
-    const deprecated = await read();
-    expect(deprecated.versions["1.0.0"]?.["deprecated"]).to.equal("Old.");
-    const left = JSON.stringify({ ...deprecated, versions: { "1.1.0": { ...two, readme } } });
-    const rev = `grown/-rev/${String(deprecated["_rev"])}`;
-    const answer = await fetch(`${baseOf("npm")}/${rev}`, { method: "PUT", headers, body: left });
-    expect(answer.status).to.equal(200);
-    expect(Object.keys((await read()).versions)).to.deep.equal(["1.1.0"]);
   });
 
   it("keeps a published version where overwriting is off", async () => {

@@ -12,6 +12,36 @@ const stranger = visitor(app);
 before(() => committed(app, anna, open, { "README.md": "# Read me" }));
 
 describe("pages of a project", () => {
+  it("page the files and the lines of a large change", async () => {
+    const lines = (from: number) =>
+      Array.from({ length: 9_000 }, (_, index) => `line ${from + index}`).join("\n");
+    const many = Object.fromEntries(
+      Array.from({ length: 30 }, (_, index) => [`many/${index}.txt`, "one\ntwo\n"]),
+    );
+    const huge = {
+      "many/huge.txt": "line\n".repeat(100_000),
+      "docs/README.md": `# Big\n${"[".repeat(5 * 1024 ** 2)}`,
+    };
+    const long = { "many/long.txt": lines(0), "many/longer.txt": lines(5) };
+    const all = { ...many, ...long, ...huge };
+    const large = await committed(app, anna, open, all, { branch: "large", startBranch: "main" });
+    const page = await stranger.see(`${open}/commit/${large}`);
+    expect(page.text).to.contain("34 files changed").and.contain("?page=1");
+    expect(page.text.match(/<tr class="op-add"/g)?.length).to.be.lessThan(2_001);
+    const alone = await stranger.see(`${open}/commit/${large}?file=many%2Flong.txt`);
+    expect(alone.text.match(/<tr class="op-add"/g)?.length).to.equal(3_000);
+    expect(alone.text).to.contain("&amp;page=1");
+    const huges = await stranger.see(`${open}/commit/${large}?file=many%2Fhuge.txt&page=33`);
+    expect(huges.text.match(/<tr class="op-add"/g)?.length).to.equal(1_000);
+    expect(huges.text).to.contain("99001–100000 of 100000").and.contain(">100000</td>");
+    const readme = await stranger.see(`${open}/blob?commitHash=large&file=docs`);
+    expect(readme.text).to.contain("too large to be shown here");
+    const lastLines = await stranger.see(
+      `${open}/blob?commitHash=large&file=many%2Fhuge.txt&page=33`,
+    );
+    expect(lastLines.text).to.contain('id="L100000"').and.not.contain('id="L98999"');
+  });
+
   it("hold up nobody with a file of as many lines as bytes, in UTF-8 or not", async () => {
     const binary = Buffer.from("\xff\n".repeat(500_000), "latin1").toString("base64");
     const actions = [

@@ -48,7 +48,7 @@ export function inputChecks(given: Given): readonly Check[] {
     {
       title: "finds nothing under an id that does not exist",
       appliesTo: (route) => parametersOf(route).some(isUnknownId),
-      coversOnce: (route) => parametersOf(route).join(),
+      differsBy: (route) => parametersOf(route).join(),
       async run(route) {
         const unknown = parametersOf(route).filter(isUnknownId);
         const ids = Object.fromEntries(unknown.map((name) => [name, randomUUID()]));

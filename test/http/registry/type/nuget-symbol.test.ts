@@ -178,17 +178,4 @@ describe("symbols of a package of NuGet", () => {
     await refused(snupkg("Acme.Full", "1.0.0", full), 422, /at most 500 files/);
     expect(await held()).to.equal(0);
   });
-
-  it("are found where many deleted versions hold the same", async () => {
-    const versions = Array.from({ length: 21 }, (_, patch) => `1.0.${patch}`);
-    const shared: readonly [string, Buffer] = ["Shared.pdb", portablePdb("AB".repeat(16))];
-    for (const version of versions) {
-      expect((await push(nupkg("Many", version), { path: "package/" })).status).to.equal(201);
-      expect((await push(snupkg("Many", version, [shared]))).status).to.equal(201);
-    }
-    const rows = app.deps.db("package_version").whereIn("version", versions.slice(0, -1));
-    const many = app.deps.db("package").where({ name: "Many" }).select("id");
-    await rows.whereIn("package_id", many).update({ deleted_at: new Date() });
-    expect((await symbolsAt("Shared.pdb", `${"AB".repeat(16)}FFFFFFFF`)).status).to.equal(200);
-  });
 });
