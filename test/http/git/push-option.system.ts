@@ -14,7 +14,7 @@ describe("push options", () => {
     expect(await pushAll(branches(2))).not.to.contain("No pipeline");
     const refs = async () => (await ci.pipelines()).map(({ ref }) => JSON.stringify(ref));
     const started = async (name: string) => (await refs()).filter((ref) => ref.includes(name));
-    await eventually(async () => (await started("many-2-")).length === 2);
+    await eventually(async () => (await started("many-2-")).length === 2, 120_000);
     expect(await started("many-101-")).to.deep.equal([]);
   });
 });

@@ -2,9 +2,12 @@ import { expect } from "chai";
 
 import { longestTurnMs } from "../../support/app/longest-turn.ts";
 import { browser } from "../../support/client/browser.ts";
+import { startReceiver } from "../../support/client/receiver.ts";
+import { samlProvider } from "../../support/client/saml-provider.ts";
 import { samlWorld } from "../../support/client/saml-world.ts";
+import { aliasIn, connectionOf } from "../../support/client/sso.ts";
 
-const { app, idp, at, target, begin, bring, person } = await samlWorld();
+const { app, root, idp, body, at, target, begin, bring, logIn, person } = await samlWorld();
 
 /** Its signature is wrong, which shows after each element was compared with each name space. */
 function slowResponse(elements: number): string {
@@ -24,6 +27,44 @@ function slowResponse(elements: number): string {
 }
 
 describe("a login by SAML", () => {
+  it("takes another alias when the one it would have is taken or reserved", async () => {
+    await app.givenUser("taken");
+    for (const [uid, alias] of [
+      ["taken", "taken-2"],
+      ["me", "me-2"],
+      ["Анна К.", "user"],
+      ["../../etc", "etc"],
+    ] as const) {
+      const said = person();
+      const visitor = browser(app.url);
+      await logIn(visitor, { ...said, attributes: { ...said.attributes, uid } });
+      expect(await aliasIn(visitor), uid).to.equal(alias);
+    }
+  });
+
+  it("sends requests to the provider where its metadata says, which is fetched once", async () => {
+    const receiver = await startReceiver();
+    const issuer = "https://published.example.org";
+    const published = await samlProvider({ issuer, keys: idp });
+    receiver.answer((response) => void response.end(published.metadata()));
+    const idpMetadataUrl = `${receiver.url}/metadata`;
+    const own = await connectionOf(app, root, "saml", {
+      ...body,
+      idpIssuer: issuer,
+      idpMetadataUrl,
+    });
+    for (let n = 0; n < 2; n += 1) {
+      const { location } = await browser(app.url).open(`/login/saml/${own}`);
+      expect(location).to.contain(`${published.ssoUrl}?SAMLRequest=`);
+    }
+    expect(receiver.received).to.have.length(1);
+
+    receiver.answer((response) => void response.writeHead(302, { location: "/" }).end());
+    const idpIssuer = "https://moved.example.org";
+    const moved = await connectionOf(app, root, "saml", { ...body, idpIssuer, idpMetadataUrl });
+    expect((await browser(app.url).open(`/login/saml/${moved}`)).status).to.equal(503);
+  });
+
   it("is refused for a response that takes long to verify, and delays nobody", async () => {
     const fields = { SAMLResponse: Buffer.from(slowResponse(3_000)).toString("base64") };
     const send = async () => {

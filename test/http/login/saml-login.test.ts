@@ -2,8 +2,6 @@ import { expect } from "chai";
 
 import { startHttp } from "../../../src/http/role.ts";
 import { browser } from "../../support/client/browser.ts";
-import { startReceiver } from "../../support/client/receiver.ts";
-import { samlProvider } from "../../support/client/saml-provider.ts";
 import { samlWorld } from "../../support/client/saml-world.ts";
 import {
   aliasIn,
@@ -57,44 +55,6 @@ describe("a login by SAML", () => {
     expect(done.location).to.equal("/console?x=1");
     const away = `${at}?returnTo=${encodeURIComponent("//evil.example")}`;
     expect((await logIn(browser(app.url), person(), away)).location).to.equal("/console");
-  });
-
-  it("takes another alias when the one it would have is taken or reserved", async () => {
-    await app.givenUser("taken");
-    for (const [uid, alias] of [
-      ["taken", "taken-2"],
-      ["me", "me-2"],
-      ["Анна К.", "user"],
-      ["../../etc", "etc"],
-    ] as const) {
-      const said = person();
-      const visitor = browser(app.url);
-      await logIn(visitor, { ...said, attributes: { ...said.attributes, uid } });
-      expect(await aliasIn(visitor), uid).to.equal(alias);
-    }
-  });
-
-  it("sends requests to the provider where its metadata says, which is fetched once", async () => {
-    const receiver = await startReceiver();
-    const issuer = "https://published.example.org";
-    const published = await samlProvider({ issuer, keys: idp });
-    receiver.answer((response) => void response.end(published.metadata()));
-    const idpMetadataUrl = `${receiver.url}/metadata`;
-    const own = await connectionOf(app, root, "saml", {
-      ...body,
-      idpIssuer: issuer,
-      idpMetadataUrl,
-    });
-    for (let n = 0; n < 2; n += 1) {
-      const { location } = await browser(app.url).open(`/login/saml/${own}`);
-      expect(location).to.contain(`${published.ssoUrl}?SAMLRequest=`);
-    }
-    expect(receiver.received).to.have.length(1);
-
-    receiver.answer((response) => void response.writeHead(302, { location: "/" }).end());
-    const idpIssuer = "https://moved.example.org";
-    const moved = await connectionOf(app, root, "saml", { ...body, idpIssuer, idpMetadataUrl });
-    expect((await browser(app.url).open(`/login/saml/${moved}`)).status).to.equal(503);
   });
 
   it("is requested anew when the provider began it, once", async () => {

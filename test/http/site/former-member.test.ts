@@ -96,6 +96,7 @@ describe("a former member of a private project", () => {
     for (const route of ofProjects.filter(({ method }) => method === "get")) {
       const { status, text } = await visit(insider, route, "hidden");
       if (status === 200 && text.includes(secret)) shown += 1;
+      if (shown > 12) break;
     }
     expect(shown).to.be.greaterThan(12);
   });

@@ -138,7 +138,7 @@ describe("the lines of a patch", () => {
     });
 
   it("give the new text when applied to the old, whatever was edited", async () => {
-    for (let round = 0; round < 150; round += 1) {
+    for (let round = 0; round < 40; round += 1) {
       const lines = text();
       const before = joined(lines);
       const after = joined(edited(lines));
