@@ -43,11 +43,11 @@ describe("all projections", () => {
       for (const batch of oneByOne(projection, log)) {
         await project(db, projection, batch, context);
         seen.push(...batch);
-        if ((await allRowsOf(projection)).length > 0) shown = [...seen];
+        if ((await filled([projection])).size > 0) shown = [...seen];
       }
       expect(shown, "something to compare").not.to.deep.equal([]);
       await expectSameRows(projection, shown);
-      await expectSameRows(projection, log);
+      if (shown.length < log.length) await expectSameRows(projection, log);
     });
 
     it(`keep ${projection.name} to its own tables`, async () => {
@@ -81,9 +81,6 @@ async function expectSameRows(projection: Projection, events: readonly Recorded[
   }
   expect(await rowsOf(db, projection), "page by page").to.deep.equal(live);
 }
-
-const allRowsOf = async (projection: Projection) =>
-  Object.values(await rowsOf(db, projection)).flat();
 
 /** Resets every projection that has seen an event or has rows; making all tables anew takes long. */
 async function resetUsed(): Promise<void> {
