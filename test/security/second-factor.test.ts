@@ -19,7 +19,7 @@ import { browser } from "../support/client/browser.ts";
 const closing: (() => Promise<void>)[] = [];
 after(() => Promise.all(closing.map((close) => close())));
 
-const app = await startTestApp();
+const app = await startTestApp({ cheapPasswords: true });
 const other = await startHttp(app.platform);
 closing.push(other.close);
 /** The same service six minutes from now. */

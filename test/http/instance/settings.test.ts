@@ -6,7 +6,7 @@ import { codeOf } from "../../support/app/answer.ts";
 import { startTestApp } from "../../support/app/app.ts";
 import { basicAuth } from "../../support/app/basic-auth.ts";
 
-const app = await startTestApp();
+const app = await startTestApp({ cheapPasswords: true });
 const root = await app.givenUser("root", { admin: true });
 const anna = await app.givenUser("anna");
 

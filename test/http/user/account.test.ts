@@ -2,7 +2,7 @@ import { expect } from "chai";
 import { startTestApp, type TestUser } from "../../support/app/app.ts";
 import { basicAuth } from "../../support/app/basic-auth.ts";
 
-const app = await startTestApp();
+const app = await startTestApp({ cheapPasswords: true });
 
 const basic = (login: string, password: string) => ({
   authorization: basicAuth(login, password),

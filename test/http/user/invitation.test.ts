@@ -10,7 +10,7 @@ import { startMailbox } from "../../support/app/mailbox.ts";
 import { browser } from "../../support/client/browser.ts";
 
 const mailbox = await startMailbox();
-const app = await startTestApp({ workers: true, smtpUrl: mailbox.url });
+const app = await startTestApp({ workers: true, smtpUrl: mailbox.url, cheapPasswords: true });
 const root = await app.givenUser("root", { admin: true });
 const password = "correct horse battery";
 let anna: TestUser;
