@@ -1,44 +1,25 @@
 import { randomUUID } from "node:crypto";
-import { IncomingMessage, ServerResponse } from "node:http";
-import type { Socket } from "node:net";
-import { Duplex } from "node:stream";
-import { Ajv2020 } from "ajv/dist/2020.js";
-import addFormats from "ajv-formats";
 import { expect } from "chai";
 import { repositoryStream } from "../../../src/events/repository/repository.ts";
 import { FeedHub, fitsFilter } from "../../../src/http/feed/hub.ts";
 import { FeedStream } from "../../../src/http/feed/reader.ts";
-import { type ServedEvent, withoutTexts } from "../../../src/http/feed/served-event.ts";
 import { itemsAfter, newestPosition } from "../../../src/http/feed/source.ts";
 import { findProjectById } from "../../../src/projections/project/project.ts";
-import {
-  type Answer,
-  startTestApp,
-  type TestProject,
-  type TestUser,
-} from "../../support/app/app.ts";
+import type { Answer } from "../../support/app/app.ts";
 import { eventually } from "../../support/app/eventually.ts";
 import { metadataFor } from "../../support/app/history.ts";
+import {
+  events,
+  givenFeed,
+  parsed,
+  project,
+  type Sent,
+  type Served,
+} from "../../support/project/feed.ts";
 
-const app = await startTestApp();
+const given = await givenFeed();
+const { app, rename } = given;
 
-type Served = Readonly<{ position: string; type: string; version: number; data: object }>;
-type Sent = Readonly<{ id: string; event: string; data: string }>;
-
-let anna: TestUser;
-let bob: TestUser;
-let root: TestUser;
-let forge: TestProject;
-const project = "/project/anna/search";
-
-before(async () => {
-  anna = await app.givenUser("anna");
-  bob = await app.givenUser("bob");
-  root = await app.givenUser("root", { admin: true });
-  forge = await app.givenProject(anna, "search", { private: true });
-});
-
-const events = ({ body }: Answer) => (body["_embedded"] as { eventList: Served[] }).eventList;
 const after = ({ body }: Answer) => (body["page"] as { after: string }).after;
 
 /** Follows the feed, and keeps what came. */
@@ -69,26 +50,22 @@ async function follow(path: string, token: string, headers: Record<string, strin
   return { sent, state, headers: response.headers, stop: () => stop.abort() };
 }
 
-function parsed(block: string): Sent {
-  const field = (name: string) => new RegExp(`^${name}: ?(.*)$`, "m").exec(block)?.[1] ?? "";
-  return { id: field("id"), event: field("event"), data: field("data") };
-}
-
-const rename = (title: string) =>
-  app.put(`${project}/setting/change-setting`, { token: anna.token, body: { title } });
-
 const typesOf = (sent: readonly Sent[]) => sent.map(({ event }) => event);
 
 describe("the feed as server-sent events", () => {
   it("sends what happens from now on, and goes on after Last-Event-ID without loss", async () => {
-    const first = await follow("/events?type=ProjectDetailsChanged", root.token);
+    const first = await follow("/events?type=ProjectDetailsChanged", given.root.token);
     for (const title of ["one", "two", "three"]) await rename(title);
     await eventually(() => expect(first.sent).to.have.length(3));
     first.stop();
     for (const title of ["four", "five"]) await rename(title);
 
     const lastEventId = { "last-event-id": first.sent[1]?.id ?? "" };
-    const second = await follow("/events?type=ProjectDetailsChanged", root.token, lastEventId);
+    const second = await follow(
+      "/events?type=ProjectDetailsChanged",
+      given.root.token,
+      lastEventId,
+    );
     await eventually(() => expect(second.sent).to.have.length(3));
     // Every event to every reader would need a frame of its own.
     expect(second.headers.get("transfer-encoding")).to.equal(null);
@@ -102,10 +79,10 @@ describe("the feed as server-sent events", () => {
   it("rejects a Last-Event-ID that is no position, or that lies ahead", async () => {
     for (const id of ["x", "-1", "9999999999"]) {
       const headers = { "last-event-id": id };
-      expect((await app.get("/events", { token: root.token, headers })).status).to.equal(422);
+      expect((await app.get("/events", { token: given.root.token, headers })).status).to.equal(422);
     }
     const headers = { accept: "text/event-stream" };
-    const ahead = await app.get("/events?after=9999999999", { token: root.token, headers });
+    const ahead = await app.get("/events?after=9999999999", { token: given.root.token, headers });
     expect([ahead.status, ahead.body["message"]]).to.deep.equal([
       422,
       "after: It is no position that the feed has had.",
@@ -113,12 +90,12 @@ describe("the feed as server-sent events", () => {
   });
 
   it("serves members their project alone, and only ADMINs of its secrets' places", async () => {
-    const { token } = anna;
+    const { token } = given.anna;
     const invited = { userAlias: "bob", role: "GUEST" };
     await app.post(`${project}/member/invite`, { token, body: invited });
-    const ofAnna = await follow(`${project}/events`, anna.token);
-    const ofBob = await follow(`${project}/events`, bob.token);
-    await app.givenProject(anna, "other");
+    const ofAnna = await follow(`${project}/events`, given.anna.token);
+    const ofBob = await follow(`${project}/events`, given.bob.token);
+    await app.givenProject(given.anna, "other");
     const webhook = { url: "https://hooks.example.net/hook?key=1", secret: "s", events: {} };
     const made = await app.post(`${project}/setting/webhook`, { token, body: webhook });
     expect(made.status, made.text).to.equal(200);
@@ -130,7 +107,7 @@ describe("the feed as server-sent events", () => {
     expect(typesOf(ofBob.sent)).to.deep.equal(["ProjectDetailsChanged"]);
     expect(ofAnna.sent[1]?.data, "an ADMIN gets texts").to.include("seven");
     expect(ofBob.sent[0]?.data, "a GUEST gets none").not.to.match(/seven|details|previous/);
-    const pageOfBob = await app.get(`${project}/events?size=200`, { token: bob.token });
+    const pageOfBob = await app.get(`${project}/events?size=200`, { token: given.bob.token });
     expect(pageOfBob.text).to.include("ProjectDetailsChanged").and.not.include("seven");
     expect(ofAnna.sent[0]?.data).not.to.match(/sealed|"secret"/);
     ofAnna.stop();
@@ -150,123 +127,14 @@ describe("the feed as server-sent events", () => {
     const { db, log, store } = app.platform;
     const { onChange, onPosition, now } = app.deps;
     const hub = new FeedHub({ db, store, log, onChange, onPosition, now });
-    const found = await findProjectById(db, forge.id);
+    const found = await findProjectById(db, given.forge.id);
     const queries: string[] = [];
     const note = ({ sql }: Readonly<{ sql: string }>) => queries.push(sql);
     db.on("query", note);
-    const roles = await Promise.all([1, 2, 3].map(() => hub.roleIn(found!, bob.id)));
+    const roles = await Promise.all([1, 2, 3].map(() => hub.roleIn(found!, given.bob.id)));
     db.off("query", note);
     expect(roles).to.deep.equal([undefined, undefined, undefined]);
     expect(queries.filter((sql) => sql.includes('"member'))).to.have.length(1);
-  });
-
-  it("cuts a reader off who falls behind what is kept, with a last event to go on from", async () => {
-    const { db, log, store } = app.platform;
-    const { onChange, onPosition, now } = app.deps;
-    const hub = new FeedHub({ db, store, log, onChange, onPosition, now }, { keptItemsMax: 3 });
-    const start = await newestPosition(db);
-    const reading = { hub, deps: { db, store }, filter: {}, after: start, callerId: anna.id };
-    const stream = new FeedStream({ ...reading, mustStillMay: async () => undefined });
-    await stream.open();
-    const chunks: string[] = [];
-    stream.on("data", (chunk) => chunks.push(String(chunk)));
-    await rename("seen");
-    await eventually(() => expect(chunks.join("")).to.include("seen"));
-
-    stream.pause();
-    const description = "x".repeat(4_000);
-    for (let n = 0; n < 16; n += 1) {
-      const body = { title: `large ${n}`, description };
-      const at = `${project}/setting/change-setting`;
-      expect((await app.put(at, { token: anna.token, body })).status).to.equal(200);
-    }
-    const newest = await newestPosition(db);
-    await eventually(() => expect(hub.upTo).to.equal(newest));
-    expect(stream.readableLength).to.be.below(64 * 1024);
-    const ended = new Promise((resolve) => stream.once("end", resolve));
-    stream.resume();
-    await ended;
-
-    const blocks = chunks
-      .join("")
-      .split("\n\n")
-      .filter((block) => block.startsWith("id:"));
-    const end = parsed(blocks.pop() ?? "");
-    expect([end.event, JSON.parse(end.data).code]).to.deep.equal(["end", "feed.too_slow"]);
-    expect(BigInt(end.id) < newest).to.equal(true);
-    const range = { after: start, upTo: BigInt(end.id), limit: 100, bytesMax: 1024 ** 2 };
-    const { items } = await itemsAfter({ db, store }, {}, range);
-    expect(blocks).to.deep.equal(items.map(({ text }) => text.trimEnd()));
-    const few = await itemsAfter({ db, store }, {}, { ...range, bytesMax: 1 });
-    expect([few.items.length, few.isWhole], "ends by bytes").to.deep.equal([1, false]);
-  });
-});
-
-/** A connection that takes what is sent only while it is not held. */
-class HeldConnection extends Duplex {
-  text = "";
-  isHeld = false;
-  #go: () => void = () => undefined;
-
-  override _read(): void {}
-
-  override _write(chunk: Buffer, _encoding: string, done: () => void): void {
-    this.text += String(chunk);
-    if (this.isHeld) this.#go = done;
-    else done();
-  }
-
-  release(): void {
-    this.isHeld = false;
-    this.#go();
-  }
-}
-
-describe("the feed on a connection", () => {
-  it("is written straight to it, in order, and waits for one that takes nothing", async () => {
-    const { db, log, store } = app.platform;
-    const { onChange, onPosition, now } = app.deps;
-    const hub = new FeedHub({ db, store, log, onChange, onPosition, now });
-    const start = await newestPosition(db);
-    const reading = { hub, deps: { db, store }, filter: {}, after: start, callerId: anna.id };
-    const stream = new FeedStream({ ...reading, mustStillMay: async () => undefined });
-    await stream.open();
-    const connection = new HeldConnection();
-    const socket = connection as unknown as Socket;
-    const response = new ServerResponse(new IncomingMessage(socket));
-    response.removeHeader("Transfer-Encoding");
-    response.assignSocket(socket);
-    stream.pipe(response);
-    await eventually(() => expect(connection.text).to.include("retry: 2000"));
-    let throughStreams = 0;
-    stream.on("data", () => {
-      throughStreams += 1;
-    });
-
-    await rename("straight");
-    await eventually(() => expect(connection.text).to.include("straight"));
-    connection.isHeld = true;
-    const description = "x".repeat(4_000);
-    for (let n = 0; n < 16; n += 1) {
-      const at = `${project}/setting/change-setting`;
-      await app.put(at, { token: anna.token, body: { title: `large ${n}`, description } });
-    }
-    const newest = await newestPosition(db);
-    await eventually(() => expect(hub.upTo).to.equal(newest));
-    expect(connection.writableLength).to.be.below(32 * 1024);
-    connection.release();
-    // Not with the next beat, which comes some time or other.
-    await new Promise((resolve) => setImmediate(resolve));
-    expect(connection.text).to.include(`id: ${newest}\n`);
-    stream.end();
-    await eventually(() => expect(connection.text).to.include("event: end"));
-
-    expect(throughStreams, "the last event alone").to.equal(1);
-    const blocks = connection.text.split("\n\n").filter((block) => block.startsWith("id:"));
-    const range = { after: start, upTo: newest, limit: 100, bytesMax: 1024 ** 2 };
-    const { items } = await itemsAfter({ db, store }, {}, range);
-    expect(blocks.slice(0, -1)).to.deep.equal(items.map(({ text }) => text.trimEnd()));
-    stream.destroy();
   });
 });
 
@@ -278,7 +146,7 @@ describe("the feed of a token that expires", () => {
     const now = () => new Date(time);
     const hub = new FeedHub({ db, store, log, onChange, onPosition, now });
     const start = await newestPosition(db);
-    const reading = { hub, deps: { db, store }, filter: {}, after: start, callerId: anna.id };
+    const reading = { hub, deps: { db, store }, filter: {}, after: start, callerId: given.anna.id };
     const mustStillMay = async () => undefined;
     const expiring = new FeedStream({ ...reading, mustStillMay, expiresAt: new Date(2_000) });
     const endless = new FeedStream({ ...reading, mustStillMay });
@@ -321,7 +189,7 @@ describe("the feed of a token that expires", () => {
 
 describe("the feed page by page", () => {
   it("has every event once, oldest first, the same as the stream", async () => {
-    const token = root.token;
+    const token = given.root.token;
     const seen: Served[] = [];
     for (let at = "0"; ; ) {
       const page = await app.get(`/events?size=50&after=${at}`, { token });
@@ -339,33 +207,20 @@ describe("the feed page by page", () => {
     stream.stop();
   });
 
-  it("serves what its schema says, and nothing that is sealed", async () => {
-    const schema = await app.get("/events/schema.json");
-    const ajv = new Ajv2020({ strict: false });
-    addFormats.default(ajv);
-    const validate = ajv.compile(JSON.parse(schema.text));
-    const page = await app.get("/events?size=200", { token: root.token });
-    const full = events(page) as readonly object[] as readonly ServedEvent[];
-    for (const event of [...full, ...full.map(withoutTexts)]) {
-      expect(validate(event), `${event.type}: ${ajv.errorsText(validate.errors)}`).to.equal(true);
-    }
-    expect(page.text).not.to.match(/sealed\.|example\.org/);
-  });
-
   it("filters by type and thing", async () => {
     const at = `${project}/events?type=ProjectCreated,IssueCreated`;
-    expect(events(await app.get(at, { token: anna.token }))).to.have.length(1);
-    const thing = `${project}/events?subject=${forge.id}&size=1`;
-    const [event] = events(await app.get(thing, { token: anna.token }));
+    expect(events(await app.get(at, { token: given.anna.token }))).to.have.length(1);
+    const thing = `${project}/events?subject=${given.forge.id}&size=1`;
+    const [event] = events(await app.get(thing, { token: given.anna.token }));
     expect(event?.type).to.equal("ProjectCreated");
   });
 
   it("filters by long names of branches, of what was stored and of what comes", async () => {
     const branch = `long/${"x".repeat(300)}`;
     const metadata = metadataFor(randomUUID());
-    const data = { branch, commitId: "0".repeat(40), changedById: anna.id };
+    const data = { branch, commitId: "0".repeat(40), changedById: given.anna.id };
     const created = { ...data, changedAt: metadata.occurredAt };
-    const { position } = await app.deps.store.append(repositoryStream(forge.id), "any", [
+    const { position } = await app.deps.store.append(repositoryStream(given.forge.id), "any", [
       { id: metadata.commandId, type: "BranchCreated", data: created, metadata },
     ]);
     await app.deps.visible(position);

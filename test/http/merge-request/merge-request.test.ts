@@ -1,33 +1,15 @@
 import { randomUUID } from "node:crypto";
 import { expect } from "chai";
-import { handle } from "../../../src/commands/core/handle.ts";
-import { mergeRequest } from "../../../src/commands/merge-request/merge-request.ts";
-import { forgetUser } from "../../../src/commands/user/forget-user.ts";
-import { commandDeps } from "../../../src/http/core/command-deps.ts";
 import { codeOf } from "../../support/app/answer.ts";
-import { startTestApp } from "../../support/app/app.ts";
-import { metadataFor } from "../../support/app/history.ts";
-import { loggedIn } from "../../support/app/site-world.ts";
 import { git, tryGit } from "../../support/git/git.ts";
-import {
-  idOf,
-  type Json,
-  type MergeWorld,
-  mergeWorlds,
-  wanted,
-} from "../../support/git/merge-world.ts";
+import { idOf, type Json, wanted } from "../../support/git/merge-world.ts";
+import { givenRequests } from "../../support/merge-request/requests.ts";
 
-const app = await startTestApp();
-const { people, world: newWorld } = await mergeWorlds(app);
-const { anna, bob, carl } = people;
-
-let world: MergeWorld;
-beforeEach(async () => {
-  world = await newWorld();
-});
+const given = await givenRequests();
+const { app, newWorld, anna, bob, carl, headIn } = given;
 
 const listed = async (query = "") => {
-  const { body, text } = await world.get(anna, `/merge-request/list${query}`);
+  const { body, text } = await given.world.get(anna, `/merge-request/list${query}`);
   const embedded = body["_embedded"] as { mergeRequestModelList: Json[] };
   expect(embedded, text).to.be.an("object");
   return embedded.mergeRequestModelList.map(({ localId }) => localId);
@@ -35,12 +17,12 @@ const listed = async (query = "") => {
 
 describe("opening a merge request", () => {
   it("answers it whole, as every later read does", async () => {
-    const label = await world.post(anna, "/label", {
+    const label = await given.world.post(anna, "/label", {
       title: "bug",
       description: "",
       hexColor: "#ff0000",
     });
-    const opened = await world.open({
+    const opened = await given.world.open({
       assignedUsers: [{ id: bob.id }],
       reviewers: [{ id: carl.id }, { id: carl.id }],
       labels: [{ id: "bug" }],
@@ -53,7 +35,7 @@ describe("opening a merge request", () => {
       removeSourceBranch: true,
       squashCommit: false,
       workInProgress: false,
-      projectAlias: world.project.alias,
+      projectAlias: given.world.project.alias,
       userAlias: "anna",
       canMerge: true,
       hasConflicts: false,
@@ -65,21 +47,12 @@ describe("opening a merge request", () => {
     });
     expect(opened["status"]).to.include({ id: "OPENED", title: "Open", icon: null });
     expect(opened["sourceBranch"]).to.include({ id: "feature", isDeleted: false });
-    expect(opened["targetBranch"]).to.include({ id: "main", hash: world.head });
-    expect(opened["sourceProject"]).to.include({ id: world.project.id, ownerAlias: "anna" });
+    expect(opened["targetBranch"]).to.include({ id: "main", hash: given.world.head });
+    expect(opened["sourceProject"]).to.include({ id: given.world.project.id, ownerAlias: "anna" });
     expect(opened["createdBy"]).to.include({ id: anna.id });
     expect((opened["assignedUsers"] as Json[]).map(idOf)).to.deep.equal([bob.id]);
     expect((opened["reviewers"] as Json[]).map(idOf)).to.deep.equal([carl.id]);
-    expect((await world.get(bob, "/merge-request/1")).body).to.deep.equal(opened);
-  });
-
-  it("numbers requests from 1 without gaps, also of many at once", async () => {
-    const branches = ["x1", "x2", "x3", "x4", "x5"];
-    for (const branch of branches) await git(world.copy, "branch", branch, "feature");
-    await git(world.copy, "push", "--quiet", "--all", "origin");
-    const opened = await Promise.all(branches.map((id) => world.open({ sourceBranch: { id } })));
-    const numbers = opened.map(({ localId }) => Number(localId)).sort();
-    expect(numbers).to.deep.equal([1, 2, 3, 4, 5]);
+    expect((await given.world.get(bob, "/merge-request/1")).body).to.deep.equal(opened);
   });
 
   it("is refused where a branch, person, label or project is not one that fits", async () => {
@@ -110,35 +83,35 @@ describe("opening a merge request", () => {
         "merge_request.unrelated_projects",
       ],
     ] as const) {
-      const answer = await world.post(anna, "/merge-request", { ...wanted(), ...over });
+      const answer = await given.world.post(anna, "/merge-request", { ...wanted(), ...over });
       expect(codeOf(answer), JSON.stringify(over).slice(0, 200)).to.deep.equal([status, code]);
     }
     const large = { ...wanted(), description: "x".repeat(10 * 1024 ** 2) };
-    expect((await world.post(anna, "/merge-request", large)).status).to.equal(413);
+    expect((await given.world.post(anna, "/merge-request", large)).status).to.equal(413);
     expect(await listed()).to.deep.equal([]);
   });
 
   it("is refused while the two branches have an open one, also in a race", async () => {
     const answers = await Promise.all(
-      [1, 2, 3].map(() => world.post(anna, "/merge-request", wanted())),
+      [1, 2, 3].map(() => given.world.post(anna, "/merge-request", wanted())),
     );
     expect(answers.map(({ status }) => status).sort()).to.deep.equal([200, 422, 422]);
-    await world.post(anna, "/merge-request/1/close");
-    expect(await world.open()).to.include({ localId: 2 });
-    const reopened = await world.post(anna, "/merge-request/1/reopen");
+    await given.world.post(anna, "/merge-request/1/close");
+    expect(await given.world.open()).to.include({ localId: 2 });
+    const reopened = await given.world.post(anna, "/merge-request/1/reopen");
     expect(codeOf(reopened)).to.deep.equal([422, "merge_request.pair_taken"]);
-    await world.post(anna, "/merge-request/2/cancel");
-    expect((await world.post(anna, "/merge-request/1/reopen")).status).to.equal(200);
+    await given.world.post(anna, "/merge-request/2/cancel");
+    expect((await given.world.post(anna, "/merge-request/1/reopen")).status).to.equal(200);
   });
 
   it("is for developers of the source", async () => {
-    const answer = await world.post(carl, "/merge-request", wanted());
+    const answer = await given.world.post(carl, "/merge-request", wanted());
     expect(codeOf(answer)).to.deep.equal([403, "auth.role_missing"]);
-    expect((await world.post(bob, "/merge-request", wanted())).status).to.equal(200);
+    expect((await given.world.post(bob, "/merge-request", wanted())).status).to.equal(200);
   });
 
   it("is done once under one Idempotency-Key", async () => {
-    const send = () => world.post(anna, "/merge-request", wanted(), "open-once");
+    const send = () => given.world.post(anna, "/merge-request", wanted(), "open-once");
     const [one, two] = [await send(), await send()];
     expect(one.status, one.text).to.equal(200);
     expect(two.body).to.deep.equal(one.body);
@@ -147,62 +120,27 @@ describe("opening a merge request", () => {
 });
 
 describe("the versions of a source", () => {
-  const headIn = () => tryGit(world.copy, ["ls-remote", "origin", "refs/merge-requests/1/head"]);
-
-  it("are kept under a ref that is fetched by name and is no branch", async () => {
-    const opened = await world.open();
-    const { hash } = opened["sourceBranch"] as Json;
-    expect((await headIn()).stdout).to.equal(`${hash}\trefs/merge-requests/1/head`);
-    await git(world.copy, "fetch", "--quiet", "origin", "refs/merge-requests/1/head:refs/x/1");
-    expect(await git(world.copy, "rev-parse", "refs/x/1")).to.equal(hash);
-    const branches = (await world.get(anna, "/branch")).body["_embedded"] as { branchList: Json[] };
-    expect(branches.branchList.map(({ name }) => name)).to.deep.equal(["feature", "main"]);
-    expect(await git(world.copy, "ls-remote", "origin")).to.contain("refs/merge-requests/1/head");
-    expect([...(await world.refs()).keys()]).to.deep.equal([
-      "refs/heads/feature",
-      "refs/heads/main",
-    ]);
-  });
-
   it("cannot be pushed or deleted", async () => {
-    await world.open();
+    await given.world.open();
     const before = (await headIn()).stdout;
     for (const spec of ["main:refs/merge-requests/1/head", ":refs/merge-requests/1/head"]) {
-      const { exitCode, stderr } = await tryGit(world.copy, ["push", "--force", "origin", spec]);
+      const { exitCode, stderr } = await tryGit(given.world.copy, [
+        "push",
+        "--force",
+        "origin",
+        spec,
+      ]);
       expect(exitCode, stderr).not.to.equal(0);
     }
     expect((await headIn()).stdout).to.equal(before);
-  });
-
-  it("follow pushes, also forced ones, and stay when the branch is deleted", async () => {
-    await world.open();
-    const second = await world.push("feature", { "feature.txt": "two\n" });
-    const view = (await world.get(bob, "/merge-request/1")).body;
-    expect(view["sourceBranch"]).to.include({ hash: second });
-    expect((await headIn()).stdout).to.contain(second);
-    await git(world.copy, "reset", "--quiet", "--hard", "main");
-    const forced = await world.push("feature", { "feature.txt": "three\n" });
-    await world.get(anna, "/merge-request/1");
-    expect((await headIn()).stdout).to.contain(forced);
-    await git(world.copy, "push", "--quiet", "origin", ":feature");
-    const orphaned = (await world.get(anna, "/merge-request/1")).body;
-    expect(orphaned["sourceBranch"]).to.include({ hash: forced, isDeleted: true });
-    expect((await headIn()).stdout).to.contain(forced);
-  });
-
-  it("are read from packed refs as well", async () => {
-    const opened = await world.open();
-    await git(world.copy, `--git-dir=${world.gitDir}`, "pack-refs", "--all", "--prune");
-    const { hash } = opened["sourceBranch"] as Json;
-    expect((await headIn()).stdout).to.equal(`${hash}\trefs/merge-requests/1/head`);
   });
 });
 
 describe("editing a merge request", () => {
   it("changes what is given and leaves the rest, by number and by id", async () => {
-    const opened = await world.open({ assignedUsers: [{ id: bob.id }] });
-    await git(world.copy, "push", "--quiet", "origin", "main:refs/heads/release");
-    const edited = await world.put(bob, "/merge-request/1", {
+    const opened = await given.world.open({ assignedUsers: [{ id: bob.id }] });
+    await git(given.world.copy, "push", "--quiet", "origin", "main:refs/heads/release");
+    const edited = await given.world.put(bob, "/merge-request/1", {
       title: "Draft: Other",
       targetBranch: { id: "release" },
       sourceBranch: { id: "feature" },
@@ -216,41 +154,22 @@ describe("editing a merge request", () => {
       assignedUsers: opened["assignedUsers"],
     });
     expect(idOf(edited.body["targetBranch"])).to.equal("release");
-    const byId = await world.put(anna, "/merge-request", { id: opened["id"], title: "Third" });
+    const byId = await given.world.put(anna, "/merge-request", {
+      id: opened["id"],
+      title: "Third",
+    });
     expect(byId.body).to.include({ title: "Third", workInProgress: false });
   });
 
-  it("takes other edits beside the longest description that is stored", async () => {
-    await world.open();
-    // As a service stored it that took such characters, each of which takes six bytes as JSON.
-    const [{ id }] = await app.deps.db("merge_request").where({ project_id: world.project.id });
-    const description = "\u0001".repeat(100_000);
-    const command = {
-      type: "EditMergeRequest",
-      change: { description },
-      mayEditMerged: false,
-      removesApprovals: false,
-      projectId: world.project.id,
-      by: anna.id,
-      at: new Date().toISOString(),
-    } as const;
-    const { store, visible } = app.deps;
-    const order = { id: String(id), command, metadata: metadataFor(randomUUID()) };
-    await visible((await handle(store, mergeRequest, order)).position);
-    const answer = await world.put(anna, "/merge-request/1", { title: "Other" });
-    expect(answer.status, answer.text.slice(0, 200)).to.equal(200);
-    expect(answer.body).to.include({ title: "Other", description });
-  });
-
   it("is refused for another source, a missing target, and another project's request", async () => {
-    const opened = await world.open();
+    const opened = await given.world.open();
     for (const [body, status, code] of [
       [{ sourceBranch: { id: "main" } }, 422, "merge_request.source_fixed"],
       [{ sourceProject: { id: randomUUID() } }, 422, "merge_request.source_fixed"],
       [{ targetBranch: { id: "nowhere" } }, 404, "branch.not_found"],
       [{ targetBranch: { id: "feature" } }, 422, "merge_request.same_branch"],
     ] as const) {
-      const answer = await world.put(anna, "/merge-request/1", body);
+      const answer = await given.world.put(anna, "/merge-request/1", body);
       expect(codeOf(answer), answer.text).to.deep.equal([status, code]);
     }
     const other = await newWorld();
@@ -263,31 +182,31 @@ describe("editing a merge request", () => {
   });
 
   it("is for the author and developers", async () => {
-    await world.open();
+    await given.world.open();
     for (const send of [
-      () => world.put(carl, "/merge-request/1", { title: "Mine" }),
-      () => world.post(carl, "/merge-request/1/close"),
-      () => world.post(carl, "/merge-request/1/cancel"),
+      () => given.world.put(carl, "/merge-request/1", { title: "Mine" }),
+      () => given.world.post(carl, "/merge-request/1/close"),
+      () => given.world.post(carl, "/merge-request/1/cancel"),
     ]) {
       expect(codeOf(await send())).to.deep.equal([403, "auth.role_missing"]);
     }
   });
 
   it("moves the pair of branches it holds", async () => {
-    await git(world.copy, "push", "--quiet", "origin", "main:refs/heads/release");
-    await world.open();
-    await world.put(anna, "/merge-request/1", { targetBranch: { id: "release" } });
-    await world.open();
-    const back = await world.put(anna, "/merge-request/1", { targetBranch: { id: "main" } });
+    await git(given.world.copy, "push", "--quiet", "origin", "main:refs/heads/release");
+    await given.world.open();
+    await given.world.put(anna, "/merge-request/1", { targetBranch: { id: "release" } });
+    await given.world.open();
+    const back = await given.world.put(anna, "/merge-request/1", { targetBranch: { id: "main" } });
     expect(codeOf(back)).to.deep.equal([422, "merge_request.pair_taken"]);
   });
 });
 
 describe("closing, reopening and cancelling", () => {
   it("follow the documented transitions; repeating one answers the same", async () => {
-    await world.open();
+    await given.world.open();
     const status = async (verb: string) => {
-      const answer = await world.post(anna, `/merge-request/1/${verb}`);
+      const answer = await given.world.post(anna, `/merge-request/1/${verb}`);
       return answer.status === 200 ? idOf(answer.body["status"]) : answer.body["code"];
     };
     expect(await status("close")).to.equal("CLOSED");
@@ -298,24 +217,24 @@ describe("closing, reopening and cancelling", () => {
     expect(await status("cancel")).to.equal("CANCELED");
     expect(await status("reopen")).to.equal("merge_request.final");
     expect(await status("close")).to.equal("merge_request.final");
-    const edited = await world.put(anna, "/merge-request/1", { title: "Late" });
+    const edited = await given.world.put(anna, "/merge-request/1", { title: "Late" });
     expect(codeOf(edited)).to.deep.equal([422, "merge_request.final"]);
   });
 });
 
 describe("the list of merge requests", () => {
   it("is filtered and sorted as requested", async () => {
-    const [second] = await world.branch({ "b.txt": "b\n" });
+    const [second] = await given.world.branch({ "b.txt": "b\n" });
     const bug = { title: "bug", description: "", hexColor: "#ff0000" };
-    const { id: bugId } = (await world.post(anna, "/label", bug)).body;
-    await world.open({ reviewers: [{ id: carl.id }], labels: [{ id: "bug" }] });
-    await world.post(bob, "/merge-request", {
+    const { id: bugId } = (await given.world.post(anna, "/label", bug)).body;
+    await given.world.open({ reviewers: [{ id: carl.id }], labels: [{ id: "bug" }] });
+    await given.world.post(bob, "/merge-request", {
       ...wanted(),
       title: "WIP: Second 100%",
       sourceBranch: { id: second },
       assignedUsers: [{ id: carl.id }],
     });
-    await world.post(anna, "/merge-request/1/close");
+    await given.world.post(anna, "/merge-request/1/close");
     for (const [query, expected] of [
       ["", [2, 1]],
       ["?order=asc", [1, 2]],
@@ -345,33 +264,6 @@ describe("the list of merge requests", () => {
     ] as const) {
       expect(await listed(query), query).to.deep.equal(expected);
     }
-    expect((await world.get(anna, "/merge-request/list?status=DONE")).status).to.equal(422);
-  });
-});
-
-describe("an author who was forgotten", () => {
-  it("is named neither in the request nor in a merge made later", async () => {
-    const emil = await app.givenUser(`emil-${randomUUID().slice(0, 8)}`);
-    const member = { userAlias: emil.alias, role: "DEVELOPER" };
-    expect((await world.post(anna, "/member/invite", member)).status).to.equal(200);
-    const opened = await world.post(emil, "/merge-request", wanted());
-    expect(opened.body["createdBy"], opened.text).to.include({ id: emil.id });
-    const { position } = await forgetUser(
-      commandDeps(app.deps),
-      emil.id,
-      metadataFor(randomUUID()),
-    );
-    await app.deps.visible(position);
-    const merged = await world.post(bob, "/merge-request/1/merge");
-    expect(merged.status, merged.text).to.equal(200);
-    const { createdBy, mergeCommit } = (await world.get(bob, "/merge-request/1")).body;
-    const nobody = { id: emil.id, username: "", fullName: "deleted user" };
-    expect(createdBy).to.include(nobody);
-    const { hash } = mergeCommit as Json;
-    expect(await git(world.gitDir, "log", "-1", "--format=%an <%ae>", String(hash))).to.equal(
-      "deleted user <forgotten@users.invalid>",
-    );
-    const page = await (await loggedIn(app, bob)).see(world.at("/merge-request/1"));
-    expect(page.text).to.match(/<dd>\s*deleted user\s*<.dd>/);
+    expect((await given.world.get(anna, "/merge-request/list?status=DONE")).status).to.equal(422);
   });
 });

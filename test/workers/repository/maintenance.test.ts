@@ -2,30 +2,17 @@ import { randomUUID } from "node:crypto";
 import { readdir } from "node:fs/promises";
 import path from "node:path";
 import { expect } from "chai";
-
 import { repositoryStream } from "../../../src/events/repository/repository.ts";
-import { held } from "../../../src/platform/git/push/hold.ts";
-import { openGit } from "../../../src/platform/git/repositories.ts";
 import { PermanentFailure } from "../../../src/platform/queue/queue.ts";
-import type { WorkerDeps } from "../../../src/workers/core/deps.ts";
 import {
   repositoryMaintenance,
   repositoryMaintenanceWorker,
 } from "../../../src/workers/repository/maintenance.ts";
 import { at, history } from "../../support/app/history.ts";
-import { commit, git, temporaryDirectory, workingCopy } from "../../support/git/git.ts";
-import { needsProgram } from "../../support/process/program.ts";
-import { testDatabase } from "../../support/store/database.ts";
+import { commit, git, workingCopy } from "../../support/git/git.ts";
+import { givenRepositories, never, projectId } from "../../support/git/maintained.ts";
 
-const dataDir = await temporaryDirectory();
-const repositories = openGit({ dataDir, log: { warn: () => undefined } });
-after(() => repositories.close());
-// What a project takes is written down afterwards, its LFS objects, packages and images included.
-const { db } = await testDatabase("app");
-// Neither the reactor nor the worker uses more of what workers have.
-const deps = { git: repositories, db, now: () => new Date(at) } as unknown as WorkerDeps;
-const never = new AbortController().signal;
-const projectId = randomUUID();
+const { dataDir, repositories, db, deps } = await givenRepositories();
 
 describe("maintenance of a repository", () => {
   it("is due after the first change, and again after many", async () => {
@@ -58,72 +45,6 @@ describe("maintenance of a repository", () => {
     const directories = await readdir(path.join(gitDir, "objects"));
     expect(directories.filter((name) => name.length === 2)).to.deep.equal([]);
     expect(await git(gitDir, "rev-list", "--count", "main")).to.equal("5");
-  });
-
-  it("leaves one geometric set of packs under one index, with bitmaps and a commit graph", async () => {
-    const { gitDir } = await repositories.ensure(projectId, "main");
-    const packs = await readdir(path.join(gitDir, "objects", "pack"));
-    expect(packs.some((name) => name === "multi-pack-index")).to.equal(true);
-    expect(packs.some((name) => /^multi-pack-index-\w+\.bitmap$/.test(name))).to.equal(true);
-    const info = await readdir(path.join(gitDir, "objects", "info"));
-    expect(info.some((name) => name.startsWith("commit-graph"))).to.equal(true);
-    await git(gitDir, "multi-pack-index", "verify");
-    await git(gitDir, "commit-graph", "verify");
-    expect(await git(gitDir, "rev-list", "--test-bitmap", "main")).to.be.a("string");
-  });
-
-  describe("beside pushes", () => {
-    needsProgram("flock");
-
-    it("loses nothing of pushes and breaks no fetch meanwhile, and is at a repository one at a time", async () => {
-      const id = randomUUID();
-      const { gitDir } = await repositories.ensure(id, "main");
-      // As the service does: without this lock, upkeep takes a push for one that was killed, and loose objects
-      // would go into directories that upkeep removes when it finds them empty.
-      const [program, args] = held(gitDir, "pushing", [
-        "-c",
-        "transfer.unpackLimit=1",
-        "receive-pack",
-      ]);
-      const receivePack = `--receive-pack=${[program, ...args].join(" ")}`;
-      const pushersMax = 4;
-      const copies = await Promise.all(
-        Array.from({ length: pushersMax }, (_, n) => workingCopy(dataDir, `pusher-${n}`)),
-      );
-      const send = (copy: string, refs: string) =>
-        git(copy, "push", "--quiet", receivePack, gitDir, refs);
-      const push = async (copy: string, n: number): Promise<string> => {
-        let head = "";
-        for (let index = 0; index < 6; index += 1) {
-          head = await commit(copy, `${n}.${index}`, { "a.txt": `${n} ${index}\n` });
-          await send(copy, `main:refs/heads/branch-${n}`);
-          await send(copy, `main:refs/tags/tag-${n}-${index}`);
-        }
-        return head;
-      };
-      let pushing = true;
-      const maintaining = Array.from({ length: 2 }, async () => {
-        while (pushing) await repositoryMaintenanceWorker.runJob({ projectId: id }, deps, never);
-      });
-      let fetched = 0;
-      const fetching = (async () => {
-        const reader = await workingCopy(dataDir, "reader");
-        const all = ["--prune", gitDir, "+refs/*:refs/remotes/all/*"];
-        for (; pushing; fetched += 1) await git(reader, "fetch", "--quiet", ...all);
-        await git(reader, "fsck", "--full", "--strict");
-      })();
-      const heads = await Promise.all(copies.map(push)).finally(() => {
-        pushing = false;
-      });
-      await Promise.all([...maintaining, fetching]);
-      expect(fetched).to.be.greaterThan(1);
-      await git(gitDir, "fsck", "--full", "--strict");
-      for (const [n, head] of heads.entries()) {
-        expect(await git(gitDir, "rev-parse", `refs/heads/branch-${n}`)).to.equal(head);
-      }
-      const tags = await git(gitDir, "for-each-ref", "--format=%(refname)", "refs/tags");
-      expect(tags.split("\n")).to.have.length(pushersMax * 6);
-    });
   });
 
   it("is not done again for changes that one before has packed", async () => {
