@@ -65,19 +65,8 @@ export async function givenMirrors() {
   });
   beforeEach(() => other.reset());
   return {
-    ...{
-      app,
-      other,
-      remote,
-      refsAt,
-      mirrored,
-      state,
-      failure,
-      recordedTypes,
-      mirrorEvents,
-      given,
-      mirror,
-    },
+    ...{ app, other, remote, refsAt, mirrored, state },
+    ...{ failure, recordedTypes, mirrorEvents, given, mirror },
     get anna() {
       return anna;
     },

@@ -9,6 +9,11 @@ export type Entry = Readonly<{
   pushedFileExtensions: readonly Readonly<{ fileExtension: string; percent: string }>[];
 }>;
 
+const percentsOf = ([entry]: readonly Entry[]) =>
+  Object.fromEntries(
+    entry!.pushedFileExtensions.map(({ fileExtension, percent }) => [fileExtension, percent]),
+  );
+
 export async function givenPushStats() {
   const app = await startTestApp({ workers: true });
   const parent = await temporaryDirectory();
@@ -32,8 +37,7 @@ export async function givenPushStats() {
   });
   function remote(user: TestUser, at = `${anna.alias}/search`): string {
     const url = new URL(`/project/${at}.git`, app.url);
-    Object.assign(url, { username: user.alias, password: user.token });
-    return url.href;
+    return Object.assign(url, { username: user.alias, password: user.token }).href;
   }
   const push = (user: TestUser, ...refspecs: string[]) =>
     git(copy, "push", "--quiet", remote(user), ...refspecs);
@@ -56,10 +60,7 @@ export async function givenPushStats() {
     const at = `/user/push-stats/specified-users?userAlias=${user.alias}`;
     const { body, status, text } = await app.get(at, { token: root.token });
     expect(status, text).to.equal(200);
-    const [entry] = body["pushStats"] as Entry[];
-    return Object.fromEntries(
-      entry!.pushedFileExtensions.map(({ fileExtension, percent }) => [fileExtension, percent]),
-    );
+    return percentsOf(body["pushStats"] as Entry[]);
   }
   return {
     ...{ app, remote, push, lastRevision, statsOf },
