@@ -13,6 +13,7 @@ import {
   unnumberedMergeRequests,
 } from "../../projections/merge-request/merge-request-query.ts";
 import type { WorkerDeps } from "../core/deps.ts";
+import { authorOfMergeRequest } from "../core/owner.ts";
 import type { Reactor } from "../core/reactor.ts";
 import { defineWorker } from "../core/worker.ts";
 import { withNewestSource } from "./source.ts";
@@ -51,8 +52,9 @@ export const mergeRequestHead: Reactor = {
 
 export const mergeRequestHeadWorker = defineWorker({
   queue,
-  concurrency: 2,
+  concurrency: 4,
   payload: z.object({ mergeRequestId: z.uuid() }),
+  callerOf: authorOfMergeRequest,
   async run({ mergeRequestId }, deps: WorkerDeps) {
     const row = await findMergeRequestById(deps.db, mergeRequestId);
     const repository = row && (await deps.git.find(row.project_id));

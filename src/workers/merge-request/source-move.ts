@@ -8,6 +8,7 @@ import {
   openMergeRequestsFrom,
 } from "../../projections/merge-request/merge-request-query.ts";
 import type { WorkerDeps } from "../core/deps.ts";
+import { ownerOfProject } from "../core/owner.ts";
 import type { Reactor } from "../core/reactor.ts";
 import { defineWorker } from "../core/worker.ts";
 import { withNewestSource } from "./source.ts";
@@ -36,8 +37,9 @@ export const mergeRequestSource: Reactor = {
 
 export const mergeRequestSourceWorker = defineWorker({
   queue,
-  concurrency: 2,
+  concurrency: 4,
   payload: z.object({ projectId: z.uuid(), branch: z.string(), mergeRequestId: z.uuid() }),
+  callerOf: ownerOfProject,
   async run({ projectId, branch, mergeRequestId }, deps: WorkerDeps) {
     const row = await findMergeRequestById(deps.db, mergeRequestId);
     const isFrom = row?.source_project_id === projectId && row.source_branch === branch;

@@ -12,6 +12,7 @@ import { copyRepository } from "../../platform/git/copy.ts";
 import { PermanentFailure } from "../../platform/queue/queue.ts";
 import { findProjectById } from "../../projections/project/project.ts";
 import { actingRole } from "../../projections/team/acting-role.ts";
+import { ownerOfProject } from "../core/owner.ts";
 import type { Reactor } from "../core/reactor.ts";
 import { defineWorker } from "../core/worker.ts";
 
@@ -92,8 +93,9 @@ export const projectFork: Reactor = {
 
 export const projectForkWorker = defineWorker({
   queue,
-  concurrency: 2,
+  concurrency: 4,
   payload: z.object({ forkId: z.uuid(), metadata: EventMetadata }),
+  callerOf: ({ forkId }, deps) => ownerOfProject({ projectId: forkId }, deps),
   async run({ forkId, metadata }, deps) {
     await fillFork(deps, forkId, metadata);
   },

@@ -22,6 +22,7 @@ import { countedTips } from "../../projections/user/push-count.ts";
 import { asyncCommit } from "../core/async-commit.ts";
 import { causedBy } from "../core/caused-by.ts";
 import type { WorkerDeps } from "../core/deps.ts";
+import { ownerOfProject } from "../core/owner.ts";
 import type { Reactor } from "../core/reactor.ts";
 import { defineWorker } from "../core/worker.ts";
 import { measure } from "../repository/size.ts";
@@ -52,8 +53,9 @@ export const pushCountReactor: Reactor = {
 
 export const pushCountWorker = defineWorker({
   queue,
-  concurrency: 2,
+  concurrency: 4,
   payload: z.object({ projectId: z.uuid(), revision: z.int().nonnegative() }),
+  callerOf: ownerOfProject,
   run: ({ projectId, revision }, deps, signal) => countPushes(deps, projectId, revision, signal),
 });
 
