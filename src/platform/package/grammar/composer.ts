@@ -53,43 +53,66 @@ export function isComposerConstraint(constraint: string): boolean {
   return constraint
     .trim()
     .split(/\|\|?/)
-    .every((part) => areAll(part.trim()));
+    .every((part) => partsOf(part.trim()).every(isOne));
 }
 
-/** Constraints that all have to hold, parted by commas or spaces. */
-function areAll(part: string): boolean {
-  // Composer parts them there.
-  if (/\s\sas\s/.test(part)) return false;
-  const text = part
-    .split(/\s+/)
-    .join(" ")
-    .replaceAll(/ ?, ?/g, ",")
-    .replaceAll(/([=<>]) (?![=<>])/g, "$1");
-  const words = text.split(/[, ]/);
-  for (let at = 0; at < words.length; at += 1) {
-    const [word = "", by, other = ""] = words.slice(at, at + 3);
-    if (by === "-" || by === "as") {
-      const fits = by === "-" ? isNumbered(word) && isNumbered(other) : isOne(word) && other !== "";
-      if (!fits) return false;
-      at += 2;
-    } else if (!isOne(word)) return false;
+/**
+ * Constraints that all have to hold. They are parted as `{(?<!^|as|[=>< ,]) *(?<!-)[, ](?!-) *(?!,|as|$)}` does in
+ * parseConstraints, in time that is linear.
+ */
+function partsOf(text: string): readonly string[] {
+  const parts: string[] = [];
+  let start = 0;
+  for (let at = 1; at < text.length; at += 1) {
+    const end = separatorEnd(text, at);
+    if (end === undefined) continue;
+    parts.push(text.slice(start, at));
+    start = end;
+    at = end - 1;
   }
-  return true;
+  return [...parts, text.slice(start)];
 }
 
-function isOne(word: string): boolean {
-  const flagless = word.replace(stability, "") || (word === "" ? "" : "*");
-  const hash = flagless.indexOf("#");
-  const hasReference = hash > 0 && /^dev-|\.x-dev#/i.test(flagless.slice(0, hash + 1));
-  const text = hasReference ? flagless.slice(0, hash) : flagless;
+/** Where the separator ends that begins there; undefined when none does. */
+function separatorEnd(text: string, at: number): number | undefined {
+  if (/[=>< ,]/.test(text[at - 1] ?? "") || text.startsWith("as", at - 2)) return undefined;
+  const blanks = blanksAt(text, at);
+  // A comma behind all blanks, else the last blank, else the one before it.
+  for (const by of [at + blanks, at + blanks - 1, at + blanks - 2]) {
+    if (by < at || !/[, ]/.test(text[by] ?? "")) continue;
+    if (text[by - 1] === "-" || text[by + 1] === "-") continue;
+    const after = blanksAt(text, by + 1);
+    const end = by + 1 + after;
+    if (end < text.length && text[end] !== "," && !text.startsWith("as", end)) return end;
+    if (after > 0) return end - 1;
+  }
+  return undefined;
+}
+
+function blanksAt(text: string, at: number): number {
+  let end = at;
+  while (text[end] === " ") end += 1;
+  return end - at;
+}
+
+const withoutAlias = (text: string): string => /^([^,\s]+) +as +[^,\s]+$/.exec(text)?.[1] ?? text;
+
+/** As parseConstraint reads one. */
+function isOne(part: string): boolean {
+  const unaliased = withoutAlias(part);
+  const flagless = /^[^,\s]*$/.test(unaliased) ? unaliased.replace(stability, "") : unaliased;
+  const word = flagless === "" && unaliased !== "" ? "*" : flagless;
+  const hash = word.indexOf("#");
+  const hasReference = hash > 0 && /^dev-|\.x-dev#/i.test(word.slice(0, hash + 1));
+  const text = hasReference ? word.slice(0, hash) : word;
   if (/^v?[xX*](?:\.[xX*])*$/i.test(text)) return true;
   if (/^v?\d+(?:\.\d+){0,2}(?:\.[xX*])+$/.test(text)) return true;
   if (/^[~^]/.test(text)) return isNumbered(text.slice(1));
+  const [, from, to] = /^(\S+) +- +(\S+)$/.exec(text) ?? [];
+  if (from !== undefined && to !== undefined) return isNumbered(from) && isNumbered(to);
   const [operator = ""] = /^(?:<>|!=|>=?|<=?|==?)?/.exec(text) ?? [];
-  const version = text.slice(operator.length);
-  return isComposerVersion(version) && version !== ""
-    ? true
-    : /^[0-9a-zA-Z./-]+-dev$/.test(version);
+  const version = text.slice(operator.length).trim();
+  return isComposerVersion(withoutAlias(version)) || /^[0-9a-zA-Z./-]+-dev$/.test(version);
 }
 
 const links = ["require", "require-dev", "conflict", "provide", "replace"] as const;
