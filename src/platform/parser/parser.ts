@@ -82,6 +82,7 @@ let pool: ParserPool | undefined;
 export type ParserTaskOptions = Readonly<{
   /** Path of a module below `src` without an extension. It ends in `-task` and exports `run`. */
   module: string;
+  /** Time of processors; where the system does not say it, time that passes. */
   timeoutMs: number;
   mebibytesMax: 256 | 512 | 1_024;
   /** Tasks of this kind that wait or run, of all callers and of each. */

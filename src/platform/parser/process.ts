@@ -4,13 +4,13 @@ import path from "node:path";
 import { isBuilt, programRoot } from "../installation.ts";
 import { Refusal } from "../refusal.ts";
 import type { FromParser, ToParser } from "./message.ts";
+import { processorMs, residentMebibytes } from "./process-use.ts";
 import { TooComplex } from "./refusal.ts";
-import { residentMebibytes } from "./resident-memory.ts";
 
 export type ProcessTask = Readonly<{
   module: string;
   question: unknown;
-  /** From when its module is loaded, until the answer. */
+  /** Time of processors, from when its module is loaded until the answer. */
   timeoutMs: number;
   mebibytesMax: number;
   /** Answers what the task requests. What it throws ends the task. */
@@ -24,7 +24,9 @@ type Running = Readonly<{
 }>;
 
 const startTimeoutMs = 30_000;
-const memoryIntervalMs = 50;
+const watchIntervalMs = 50;
+/** On a busy machine, and while it waits for replies, a task takes longer than the time of processors that it uses. */
+const elapsedPerProcessorMs = 6;
 /** What the program itself takes beside its heap. */
 const baseMebibytes = 128;
 
@@ -34,6 +36,8 @@ export class ParserProcess {
   #running: Running | undefined;
   #timer: NodeJS.Timeout | undefined;
   #watch: NodeJS.Timeout | undefined;
+  /** Time of processors that was used before the task; undefined until it begins, and where it is not known. */
+  #usedMs: number | undefined;
   #isEnded = false;
 
   constructor(readonly heapMebibytes: number) {
@@ -65,7 +69,7 @@ export class ParserProcess {
       this.#running = { task, resolve, reject };
       this.#keepsRunning(true);
       this.#limit(startTimeoutMs);
-      this.#watch = setInterval(() => this.#watchMemory(task), memoryIntervalMs).unref();
+      this.#watch = setInterval(() => this.#watchUse(task), watchIntervalMs).unref();
       try {
         this.#send({ kind: "run", module: task.module, question: task.question });
       } catch (error) {
@@ -103,11 +107,19 @@ export class ParserProcess {
     this.#timer = setTimeout(() => this.#fail(new TooComplex("time")), limitMs).unref();
   }
 
-  #watchMemory({ mebibytesMax }: ProcessTask): void {
-    const used = this.#child.pid === undefined ? undefined : residentMebibytes(this.#child.pid);
-    if (used !== undefined && used > mebibytesMax + baseMebibytes) {
-      this.#fail(new TooComplex("memory"));
-    }
+  #watchUse({ mebibytesMax, timeoutMs }: ProcessTask): void {
+    const { pid } = this.#child;
+    if (pid === undefined) return;
+    const resident = residentMebibytes(pid) ?? 0;
+    if (resident > mebibytesMax + baseMebibytes) return this.#fail(new TooComplex("memory"));
+    if (this.#usedMs === undefined) return;
+    const usedMs = (processorMs(pid) ?? 0) - this.#usedMs;
+    if (usedMs > timeoutMs) this.#fail(new TooComplex("time"));
+  }
+
+  #begin({ timeoutMs }: ProcessTask): void {
+    this.#usedMs = this.#child.pid === undefined ? undefined : processorMs(this.#child.pid);
+    this.#limit(this.#usedMs === undefined ? timeoutMs : elapsedPerProcessorMs * timeoutMs);
   }
 
   #receive(message: FromParser): void {
@@ -115,7 +127,7 @@ export class ParserProcess {
     if (running === undefined) return;
     switch (message.kind) {
       case "begun":
-        this.#limit(running.task.timeoutMs);
+        this.#begin(running.task);
         return;
       case "request":
         void this.#reply(running, message.request, message.wanted);
@@ -153,6 +165,7 @@ export class ParserProcess {
     clearInterval(this.#watch);
     const running = this.#running;
     this.#running = undefined;
+    this.#usedMs = undefined;
     this.#keepsRunning(false);
     if (running !== undefined) how(running);
   }

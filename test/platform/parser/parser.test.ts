@@ -63,6 +63,22 @@ describe("a task in a process", () => {
     expect((await double(1)).doubled).to.equal(2);
   });
 
+  it("is answered when it waits for longer than it may take processors", async () => {
+    const limitMs = 1_000;
+    const reply = async () => {
+      const askedAt = performance.now();
+      await eventually(() => performance.now() > askedAt + 1.2 * limitMs);
+      return 1;
+    };
+    expect(await taskOf(limitMs).ask({ kind: "ask", times: 1 }, { reply })).to.equal(1);
+  });
+
+  it("is refused when it waits for six times as long", async () => {
+    const reply = () => new Promise<never>(() => undefined);
+    const error = await errorOf(taskOf(100).ask({ kind: "ask", times: 1 }, { reply }));
+    expect(error).to.be.instanceOf(TooComplex).and.have.property("message").that.contains("long");
+  });
+
   it("that is short runs while long ones have all processes that they may have", async () => {
     let release = (): void => undefined;
     const released = new Promise<void>((resolve) => {
