@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Middleware } from "koa";
 import type { Logger } from "pino";
-
+import { whenClosed } from "./peer.ts";
 import { type RequestState, stateOf } from "./state.ts";
 
 export type Answered = Readonly<{
@@ -28,7 +28,7 @@ export function watchRequests(log: Logger, observe: (answered: Answered) => void
     const start = performance.now();
     const { method = "", url = "" } = request;
     const ip = request.socket.remoteAddress;
-    response.once("close", () => {
+    whenClosed(response, () => {
       const { requestId, operationId, userId, code } = state;
       const durationMs = Math.round((performance.now() - start) * 10) / 10;
       const status = response.statusCode;

@@ -8,6 +8,7 @@ import { Refusal } from "../../platform/refusal.ts";
 import { type Spooled, spooled } from "../../platform/spooled.ts";
 import { HttpRefusal } from "./errors.ts";
 import { sendContinue } from "./expect-continue.ts";
+import { whenClosed } from "./peer.ts";
 
 /** Less would stop the connection at each piece that comes. */
 const bodyBufferBytes = 128 * 1024;
@@ -97,8 +98,7 @@ const requestBytes = new Limit({
 export async function wholeBody(ctx: Context, bytesMax: number): Promise<Buffer> {
   const body = requestBody(ctx, bytesMax);
   const hold = requestBytes.take(0);
-  if (ctx.res.closed) hold.leave();
-  else ctx.res.once("close", hold.leave);
+  whenClosed(ctx.res, hold.leave);
   const timer = setTimeout(() => body.destroy(tooSlow()), wholeBodyTimeoutMs);
   try {
     const chunks: Buffer[] = [];
@@ -200,10 +200,8 @@ export function watchConnection(
     Math.min(checkMs, limits.idleMs / 2, (slow?.withinMs ?? Number.POSITIVE_INFINITY) / 2),
   );
   timer.unref();
-  const closed = (): void => {
+  whenClosed(res, () => {
     clearInterval(timer);
     end();
-  };
-  if (res.closed) closed();
-  else res.once("close", closed);
+  });
 }

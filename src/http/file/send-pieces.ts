@@ -1,5 +1,6 @@
 import type { ServerResponse } from "node:http";
 import type { Context } from "koa";
+import { whenClosed } from "../core/peer.ts";
 
 /**
  * Answers with pieces that are each valid only until the next is requested, which happens when the one before
@@ -26,9 +27,9 @@ function written(res: ServerResponse, piece: Buffer): Promise<void> {
   return new Promise((resolve, reject) => {
     const closed = (): void => reject(new Error("The caller has gone"));
     if (res.destroyed) return closed();
-    res.once("close", closed);
+    const takeBack = whenClosed(res, closed);
     res.write(piece, (error) => {
-      res.off("close", closed);
+      takeBack();
       if (error) reject(error);
       else resolve();
     });

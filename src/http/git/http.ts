@@ -21,7 +21,7 @@ import type { Limit } from "../../platform/limit.ts";
 import { neighbourhoodOf } from "../../platform/network.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { HttpRefusal } from "../core/errors.ts";
-import { peerOf } from "../core/peer.ts";
+import { peerOf, whenClosed } from "../core/peer.ts";
 import { noteCaller, noteOperation } from "../core/state.ts";
 import { type ConnectionLimits, smallBody, watchConnection, wholeBody } from "../core/stream.ts";
 import { sendPieces } from "../file/send-pieces.ts";
@@ -212,11 +212,11 @@ async function whileThere<Result>(
 ): Promise<Result> {
   const leaving = new AbortController();
   const leave = (): void => leaving.abort(clientGone());
-  res.once("close", leave);
+  const takeBack = whenClosed(res, leave);
   try {
     return await wait(leaving.signal);
   } finally {
-    res.off("close", leave);
+    takeBack();
   }
 }
 
@@ -259,7 +259,7 @@ function advertiseRefs(
   stop: () => void,
 ): void {
   ctx.type = `application/x-git-${service}-advertisement`;
-  ctx.res.once("close", stop);
+  whenClosed(ctx.res, stop);
   child.stdin.end();
   child.stderr.resume();
   const answer = new PassThrough();

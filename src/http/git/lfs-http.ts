@@ -6,6 +6,7 @@ import { type LfsOperation, lfsTokens } from "../../platform/key/lfs-token.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import type { Deps } from "../core/deps.ts";
 import { failedAnswer, HttpRefusal } from "../core/errors.ts";
+import { whenClosed } from "../core/peer.ts";
 import { noteCaller, noteOperation, stateOf } from "../core/state.ts";
 import { watchConnection } from "../core/stream.ts";
 import type { GitAccessDeps } from "./access.ts";
@@ -48,7 +49,7 @@ export function lfsHttp(deps: LfsHttpDeps): Middleware {
         noteCaller(ctx, caller.userId);
         const cut = (): void => void ctx.req.socket.destroy();
         const opened = sshKeyId === undefined ? caller : { ...caller, sshKeyId };
-        ctx.res.once("close", connections.watch(opened, cut));
+        whenClosed(ctx.res, connections.watch(opened, cut));
         return access;
       };
       watchConnection(ctx, limits);

@@ -6,7 +6,7 @@ import { carryOut, type PreparedPush, type PushDeps, preparePush } from "../../g
 import { pushBytesMax } from "../../platform/git/environment.ts";
 import type { PackProcess } from "../../platform/git/pack-service.ts";
 import type { Caller } from "../access/gate.ts";
-import { peerOf } from "../core/peer.ts";
+import { peerOf, whenClosed } from "../core/peer.ts";
 import { stateOf } from "../core/state.ts";
 import { dropRest, requestBody } from "../core/stream.ts";
 
@@ -43,7 +43,7 @@ export async function receivePack(
   const { denyForced, together, gate, inputBytesMax } = prepared;
   const child = start({ denyForced, together, gate, inputBytesMax });
   // Once the whole request has arrived, git ends within a moment.
-  ctx.res.once("close", () => {
+  whenClosed(ctx.res, () => {
     if (!body.readableEnded) stop();
   });
   // Git may have refused before it read all.

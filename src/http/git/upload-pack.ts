@@ -2,6 +2,7 @@ import type { Context } from "koa";
 import type { Logger } from "pino";
 
 import type { UploadProcess } from "../../platform/git/pack-service.ts";
+import { whenClosed } from "../core/peer.ts";
 import { stateOf } from "../core/state.ts";
 import { sendPieces } from "../file/send-pieces.ts";
 
@@ -31,7 +32,7 @@ export function uploadPack(
     const { requestId } = stateOf(ctx);
     log.info({ requestId, exitCode, stderr }, "git upload-pack ended early");
   });
-  ctx.res.once("close", stop);
+  whenClosed(ctx.res, stop);
   child.stdin.end(input);
   ctx.type = resultType;
   sendPieces(ctx, pieces);

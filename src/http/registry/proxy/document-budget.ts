@@ -1,6 +1,7 @@
 import type { Context } from "koa";
 
 import { type Hold, Limit } from "../../../platform/limit.ts";
+import { whenClosed } from "../../core/peer.ts";
 import { upstreamBusy } from "./upstream-busy.ts";
 
 /** For documents of external registries, while they come and until the answers made of them are sent. */
@@ -20,7 +21,6 @@ export function documentsFor({ res }: Pick<Context, "res">): Hold {
   if (known !== undefined) return known;
   const hold = documentBudget.take(0);
   holds.set(res, hold);
-  if (res.closed || res.destroyed) hold.leave();
-  else res.once("close", hold.leave);
+  whenClosed(res, hold.leave);
   return hold;
 }

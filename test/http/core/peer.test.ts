@@ -1,0 +1,53 @@
+import { IncomingMessage, ServerResponse } from "node:http";
+import { Socket } from "node:net";
+import { expect } from "chai";
+import type { Context } from "koa";
+import pino from "pino";
+
+import { watchRequests } from "../../../src/http/core/access-log.ts";
+import { clientSignal, whenClosed } from "../../../src/http/core/peer.ts";
+import { downloadLimits } from "../../../src/http/core/serve.ts";
+import { watchConnection } from "../../../src/http/core/stream.ts";
+import { documentsFor } from "../../../src/http/registry/proxy/document-budget.ts";
+
+const response = () => {
+  const req = new IncomingMessage(new Socket());
+  return { req, res: new ServerResponse(req) };
+};
+
+describe("what runs when an answer is out", () => {
+  it("takes one listener of the response, whatever waits for it", () => {
+    const { req, res } = response();
+    const ctx = { req, res } as Context;
+    let watched = 0;
+    const log = pino({ level: "silent" });
+    watchRequests(log, () => (watched += 1))(req, res, {} as never);
+    watchConnection(ctx, downloadLimits, () => (watched += 1));
+    documentsFor(ctx);
+    const signal = clientSignal(ctx)();
+    expect(res.listenerCount("close")).to.equal(1);
+    res.emit("close");
+    expect(watched).to.equal(2);
+    expect(signal.aborted).to.equal(true);
+  });
+
+  it("runs once, each time it was given, and not when it was taken back", () => {
+    const { res } = response();
+    const seen: string[] = [];
+    const end = () => void seen.push("end");
+    whenClosed(res, end);
+    whenClosed(res, end);
+    whenClosed(res, () => void seen.push("taken back"))();
+    res.emit("close");
+    res.emit("close");
+    expect(seen).to.deep.equal(["end", "end"]);
+  });
+
+  it("runs at once when the client has gone before", () => {
+    const { res } = response();
+    res.destroy();
+    let runs = 0;
+    whenClosed(res, () => (runs += 1));
+    expect(runs).to.equal(1);
+  });
+});
