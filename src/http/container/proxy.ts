@@ -4,6 +4,7 @@ import { digestOf } from "../../platform/container/digest.ts";
 import { hasLinks } from "../../platform/container/link.ts";
 import { manifestBytesMax } from "../../platform/container/manifest.ts";
 import { readAnyManifest } from "../../platform/container/manifest-reader.ts";
+import { outsideList } from "../../platform/outside-list.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { timeoutSignal } from "../../platform/time/timeout-signal.ts";
 import { type Answer, jsonAnswer, streamAnswer } from "../core/answer.ts";
@@ -157,7 +158,7 @@ async function lengthAt(
   throw failed("The external registry does not say how large it is.");
 }
 
-const Tags = z.object({ tags: z.array(z.string()).nullish() });
+const Tags = z.object({ tags: outsideList(z.string()).nullish() });
 
 const tags: ProxyRead = {
   path: /^tags\/list$/,
@@ -195,7 +196,7 @@ const tags: ProxyRead = {
   },
 };
 
-const Referrers = z.object({ manifests: z.array(z.looseObject({})).max(10_000) });
+const Referrers = z.object({ manifests: outsideList(z.looseObject({})) });
 
 const referrers: ProxyRead = {
   path: /^referrers\/(?<digest>[^/]+)$/,

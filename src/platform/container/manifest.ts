@@ -1,5 +1,5 @@
 import { z } from "zod";
-
+import { outsideList } from "../outside-list.ts";
 import { Refusal } from "../refusal.ts";
 import { isStorableValue } from "../storable-text.ts";
 import { readDigest } from "./digest.ts";
@@ -19,7 +19,7 @@ const Descriptor = z.object({
   mediaType: MediaType.optional(),
   digest: z.string().refine((text) => readDigest(text) !== undefined, "It is no digest."),
   size: z.int().nonnegative(),
-  urls: z.array(z.string()).optional(),
+  urls: outsideList(z.string()).optional(),
 });
 type Descriptor = z.output<typeof Descriptor>;
 
@@ -32,8 +32,8 @@ const Manifest = z.object({
   mediaType: MediaType.optional(),
   artifactType: z.union([MediaType, z.literal("")]).optional(),
   config: Descriptor.optional(),
-  layers: z.array(Descriptor).optional(),
-  manifests: z.array(Descriptor).optional(),
+  layers: outsideList(Descriptor).optional(),
+  manifests: outsideList(Descriptor).optional(),
   subject: Descriptor.optional(),
   annotations: Annotations.nullish(),
 });

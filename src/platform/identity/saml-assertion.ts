@@ -1,5 +1,5 @@
 import { z } from "zod";
-
+import { outsideList } from "../outside-list.ts";
 import { SamlRefused } from "./saml-xml.ts";
 
 /** Who a provider says the person is, all of it signed. */
@@ -38,20 +38,20 @@ const Confirmation = attributes({ Method: z.string() }).extend({
 });
 
 const Attribute = attributes({ Name: z.string() }).extend({
-  AttributeValue: z.array(z.unknown()).optional(),
+  AttributeValue: outsideList(z.unknown()).optional(),
 });
-const AttributeStatement = z.object({ Attribute: z.array(Attribute).optional() });
+const AttributeStatement = z.object({ Attribute: outsideList(Attribute).optional() });
 
 /** As the library's parser gives it: attributes under `$`, text under `_`, children as lists. */
 const Assertion = attributes({ ID: z.string().min(1), Version: z.literal("2.0") }).extend({
   Issuer: z.tuple([Text]),
   Subject: z.tuple([
-    z.object({ NameID: z.tuple([Text]), SubjectConfirmation: z.array(Confirmation).min(1) }),
+    z.object({ NameID: z.tuple([Text]), SubjectConfirmation: outsideList(Confirmation).min(1) }),
   ]),
   Conditions: z.tuple([attributes({ NotOnOrAfter: z.string() })]),
-  AuthnStatement: z.array(attributes({ SessionNotOnOrAfter: z.string().optional() })).min(1),
+  AuthnStatement: outsideList(attributes({ SessionNotOnOrAfter: z.string().optional() })).min(1),
   // Text alone where it holds nothing.
-  AttributeStatement: z.array(z.union([z.string(), AttributeStatement])).optional(),
+  AttributeStatement: outsideList(z.union([z.string(), AttributeStatement])).optional(),
 });
 type Assertion = z.output<typeof Assertion>;
 

@@ -1,5 +1,5 @@
 import { z } from "zod";
-
+import { outsideList } from "../outside-list.ts";
 import { tarBz2Text } from "./conda/tar-bz2.ts";
 import {
   badFile,
@@ -30,7 +30,7 @@ export const condaSubdirs = [
 ] as const;
 
 const text = z.string().max(4_000);
-const texts = z.array(text);
+const texts = outsideList(text);
 
 /** The record of a package in the index of its platform. */
 const Index = z.object({

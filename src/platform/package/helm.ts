@@ -3,7 +3,7 @@ import semver from "semver";
 import { z } from "zod";
 
 import { parseYaml } from "../bounded-yaml.ts";
-
+import { outsideList } from "../outside-list.ts";
 import {
   badFile,
   badName,
@@ -31,7 +31,7 @@ const Dependency = z.object({
   version: text.optional(),
   repository: text.optional(),
   condition: text.optional(),
-  tags: z.array(text).optional(),
+  tags: outsideList(text).optional(),
   alias: text.optional(),
 });
 
@@ -43,11 +43,11 @@ const Chart = z.object({
   kubeVersion: text.optional(),
   description: text.optional(),
   type: z.enum(["application", "library"]).optional(),
-  keywords: z.array(text).optional(),
+  keywords: outsideList(text).optional(),
   home: text.optional(),
-  sources: z.array(text).optional(),
-  dependencies: z.array(Dependency).optional(),
-  maintainers: z.array(Maintainer).optional(),
+  sources: outsideList(text).optional(),
+  dependencies: outsideList(Dependency).optional(),
+  maintainers: outsideList(Maintainer).optional(),
   icon: text.optional(),
   appVersion: text.optional(),
   deprecated: z.boolean().optional(),

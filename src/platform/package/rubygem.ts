@@ -4,7 +4,7 @@ import { buffer } from "node:stream/consumers";
 import { z } from "zod";
 
 import { parseYaml } from "../bounded-yaml.ts";
-
+import { outsideList } from "../outside-list.ts";
 import {
   badFile,
   badName,
@@ -90,13 +90,13 @@ export function compareGem(a: string, b: string): number {
 const short = z.string().max(textMax).catch("");
 const NumberOf = z.object({ version: z.string() });
 const Requirement = z
-  .object({ requirements: z.array(z.tuple([z.string(), NumberOf])) })
+  .object({ requirements: outsideList(z.tuple([z.string(), NumberOf])) })
   .transform(({ requirements }) => requirements.map(([by, { version }]) => [by, version] as const))
   .refine((all) =>
     all.every(([by, version]) => /^(?:=|!=|>|<|>=|<=|~>)$/.test(by) && numberForm.test(version)),
   );
 /** The same as it is kept. */
-const StoredRequirement = z.array(z.tuple([z.string(), z.string().regex(numberForm)]));
+const StoredRequirement = outsideList(z.tuple([z.string(), z.string().regex(numberForm)]));
 const StoredDependency = z.object({
   name: z.string().regex(nameForm),
   requirement: StoredRequirement,
@@ -112,12 +112,12 @@ const Specification = z.object({
   name: z.string(),
   version: NumberOf,
   platform: z.string().catch("ruby"),
-  authors: z.array(short).catch([]),
+  authors: outsideList(short).catch([]),
   summary: short,
   description: short,
-  email: z.union([z.array(short), z.string().transform((one) => [one])]).catch([]),
+  email: z.union([outsideList(short), z.string().transform((one) => [one])]).catch([]),
   homepage: short,
-  licenses: z.array(short).catch([]),
+  licenses: outsideList(short).catch([]),
   date: short,
   dependencies: z.array(Dependency).max(1_000).optional(),
   required_ruby_version: Requirement.optional(),
@@ -165,7 +165,7 @@ export function checkGem(metadata: unknown): void {
 const Stored = z.object({
   number: z.string(),
   platform: z.string().catch("ruby"),
-  dependencies: z.array(StoredDependency).optional(),
+  dependencies: outsideList(StoredDependency).optional(),
   required_ruby_version: StoredRequirement.optional(),
   required_rubygems_version: StoredRequirement.optional(),
 });

@@ -1,5 +1,5 @@
 import { z } from "zod";
-
+import { outsideList } from "../../../platform/outside-list.ts";
 import type { PackageName } from "../../../platform/package/coordinates.ts";
 import type { RegistrationQuestion } from "../../../platform/package/nuget/registration.ts";
 import { readRegistration } from "../../../platform/package/nuget/registration-reader.ts";
@@ -25,10 +25,10 @@ const textMax = 2_048;
 
 const Resource = z.object({
   "@id": z.string().max(textMax),
-  "@type": z.union([z.string(), z.array(z.string())]),
+  "@type": z.union([z.string(), outsideList(z.string())]),
 });
 const ServiceIndex = z.object({ resources: z.array(z.unknown()).max(1_000) });
-const Versions = z.object({ versions: z.array(z.string().max(textMax)) });
+const Versions = z.object({ versions: outsideList(z.string().max(textMax)) });
 
 const names = (params: NativeRequest["params"]): PackageName => nugetName(params["id"] ?? "");
 

@@ -1,5 +1,5 @@
 import { z } from "zod";
-
+import { outsideList } from "../../outside-list.ts";
 import { compareNuget, nugetVersion } from "../nuget.ts";
 
 /** Of an address or a version in a document: patterns are matched against it. */
@@ -13,12 +13,12 @@ const leavesMax = 5_000;
 const dependenciesMax = 20_000;
 
 const Dependency = z.looseObject({ id: z.string().max(textMax) });
-const Group = z.looseObject({ dependencies: z.array(Dependency).nullish() });
+const Group = z.looseObject({ dependencies: outsideList(Dependency).nullish() });
 const Entry = z.looseObject({
   version: z.string().max(textMax),
   listed: z.boolean().optional(),
   published: z.string().optional(),
-  dependencyGroups: z.array(Group).nullish(),
+  dependencyGroups: outsideList(Group).nullish(),
 });
 const Leaf = z.looseObject({ catalogEntry: Entry });
 type Leaf = z.output<typeof Leaf>;
