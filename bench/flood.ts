@@ -10,6 +10,7 @@ import { tgz, zip } from "../test/support/git/archive.ts";
 import { freePort } from "../test/support/process/free-port.ts";
 import { addPipelineFile, agentOf, startPipeline } from "./agents.ts";
 import { quantile, timed } from "./figure.ts";
+import { outsideDoors } from "./flood-outside.ts";
 import { type BenchService, withService } from "./service.ts";
 
 /**
@@ -40,13 +41,23 @@ const wanted = new Set(process.argv.slice(2));
 
 const receiverPort = await freePort();
 
-await withService(measure, { OUTBOUND_ALLOW: `localhost:${receiverPort}` });
+const ports = { http: await freePort(), ldap: await freePort() };
+const reached = [receiverPort, ports.http, ports.ldap].map((port) => `localhost:${port}`);
+
+await withService(measure, {
+  OUTBOUND_ALLOW: reached.join(","),
+  LDAP_ALLOW: `localhost:${ports.ldap}`,
+});
 
 async function measure(bench: BenchService): Promise<void> {
   await bench.project("quiet");
   const flooder = await flooderOf(bench);
   const doors = [...requestDoors(flooder), ...(await packageDoors(flooder))];
   doors.push(...(await jobDoors(bench, flooder)), ...bodyDoors(bench, flooder), loginDoor(bench));
+  const get = (path: string, signal: AbortSignal) => send(flooder, path, { signal });
+  const made = (by: "admin" | "flooder", path: string, body: object) =>
+    json(by === "admin" ? bench : flooder, path, body);
+  doors.push(...(await outsideDoors({ bench, ports, get, made })));
   doors.push(...(await nameDoors(bench, flooder)));
   process.stdout.write("| door | p99 without, ms | p99 beside the flood, ms |\n|---|---|---|\n");
   for (const { name, flood, quiet = () => read(bench) } of doors) {
