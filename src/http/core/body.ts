@@ -50,7 +50,7 @@ export function jsonOf(ctx: Context, bytes: Buffer): Body {
 export async function readForm(ctx: Context, limits: BodyLimits): Promise<Body> {
   const bytes = await readBytes(ctx.req, limits);
   if (bytes.length > 0 && !ctx.is("application/x-www-form-urlencoded")) throw notForm();
-  const text = utf8(bytes, notForm);
+  const text = utf8(withoutPluses(bytes), notForm);
   refuseManyFields(text);
   const fields = new Map<string, string[]>();
   for (const [name, value] of new URLSearchParams(text)) {
@@ -62,6 +62,18 @@ export async function readForm(ctx: Context, limits: BodyLimits): Promise<Body> 
   fields.delete("__proto__");
   const entries = [...fields].map(([name, all]) => [name, all.length === 1 ? all[0] : all]);
   return { bytes, json: Object.fromEntries(entries) };
+}
+
+const plus = 0x2b;
+const space = 0x20;
+
+/** A plus means a space. URLSearchParams takes ten times as long where there are any. */
+export function withoutPluses(form: Buffer): Buffer {
+  const spaced = Buffer.from(form);
+  for (let at = spaced.indexOf(plus); at >= 0 && at < spaced.length; at += 1) {
+    if (spaced[at] === plus) spaced[at] = space;
+  }
+  return spaced;
 }
 
 /** Counted before the form is parsed, which takes far longer than counting. */
