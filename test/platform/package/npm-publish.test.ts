@@ -13,7 +13,7 @@ async function read(body: string | Buffer, pieceBytes = 65_536) {
   );
   const { tarball, document } = readPublication(Readable.from(pieces));
   const [data] = await Promise.all([text(tarball).catch(() => "refused"), document.catch(() => 0)]);
-  return { tarball: data, document: (await document) as Record<string, unknown> };
+  return { tarball: data, document: await document };
 }
 
 const refusalOf = async (body: string) => {
@@ -44,11 +44,11 @@ describe("what npm sends", () => {
     for (const pieceBytes of [1, 2, 3, 7, 64, 65_536]) {
       const { tarball, document } = await read(body, pieceBytes);
       expect(tarball).to.equal("tarball");
-      expect(document["dist-tags"]).to.deep.equal(publication["dist-tags"]);
-      expect(document["versions"]).to.deep.equal({
-        "1.0.0": {},
-        "2.0.0": { deprecated: 'Use "3.0.0" – é\n' },
-        "3.0.0": {},
+      expect(document?.["dist-tags"]).to.deep.equal(publication["dist-tags"]);
+      expect(document?.versions).to.deep.equal({
+        "1.0.0": null,
+        "2.0.0": 'Use "3.0.0" – é\n',
+        "3.0.0": null,
       });
     }
   });
@@ -57,9 +57,9 @@ describe("what npm sends", () => {
     const body = JSON.stringify(publication);
     const kinds = [body.slice(0, -1), `${body}}`, body.replace('"dist-tags":', ""), "", "{"];
     for (const broken of kinds) expect(await refusalOf(broken), broken).to.equal("bad_request");
-    expect((await read('{"name":"tool"}')).document).not.to.have.property("versions");
-    expect((await read('{"versions":[1]}')).document).to.deep.equal({ versions: [] });
-    expect((await read("[1]")).document).to.deep.equal([1]);
+    for (const other of ['{"name":"tool"}', '{"versions":[1]}', "[1]"]) {
+      expect((await read(other)).document, other).to.equal(undefined);
+    }
   });
 
   it("takes a document of many megabytes and little memory, and is bounded", async () => {
@@ -70,11 +70,12 @@ describe("what npm sends", () => {
     ]);
     const { document } = await read(JSON.stringify({ versions: Object.fromEntries(versions) }));
     expect(JSON.stringify(document)).to.have.length.below(10_000);
-    expect(Object.keys(document["versions"] as object)).to.have.length(200);
-    expect(await refusalOf(`{"dist-tags":{"a":"${"x".repeat(1024 ** 2)}"}}`)).to.equal("too_large");
-    const many = Array.from({ length: 400_000 }, (_, n) => `"${n}":0`).join(",");
+    expect(Object.keys(document?.versions ?? {})).to.have.length(200);
+    const text = "x".repeat(1024 ** 2);
+    const tags = `{"versions":{},"dist-tags":{"a":"${text}"}}`;
+    expect(await refusalOf(tags)).to.equal("too_large");
+    const many = Array.from({ length: 400_000 }, (_, n) => `"${n}":{}`).join(",");
     expect(await refusalOf(`{"versions":{${many}}}`)).to.equal("too_large");
-    const lists = "[".repeat(2_000) + "]".repeat(2_000);
-    expect(await refusalOf(`{"versions":{},"a":${lists}}`)).to.equal("bad_request");
+    expect(await refusalOf(`{"versions":{},"a":"${text.repeat(64)}"}`)).to.equal("too_large");
   });
 });

@@ -11,6 +11,7 @@ import {
 } from "../../../platform/package/coordinates.ts";
 import { npmName, npmVersion } from "../../../platform/package/npm.ts";
 import { readPublication } from "../../../platform/package/npm-publish.ts";
+import type { Publication } from "../../../platform/package/publication.ts";
 import { readNpmManifest } from "../../../platform/package/reader/file-reader.ts";
 import { Refusal } from "../../../platform/refusal.ts";
 import { changePositions, versionsOfPackage } from "../../../projections/package/part.ts";
@@ -166,13 +167,6 @@ function tarballIn(params: Params) {
 const fileNameOf = ({ artifactId }: PackageName, version: string): string =>
   `${artifactId}-${version}.tgz`;
 
-const Document = z.object({
-  "dist-tags": z.record(z.string(), z.string()).default({}),
-  versions: z
-    .record(z.string(), z.object({ deprecated: z.string().optional().catch(undefined) }))
-    .optional(),
-});
-
 const publish: NativeCall = {
   method: "PUT",
   path: at("(?:/-rev/(?<revision>[^/]+))?"),
@@ -198,26 +192,19 @@ const publish: NativeCall = {
         return undefined;
       },
     );
-    const body = await document.catch(async (error: unknown) => {
+    const known = await document.catch(async (error: unknown) => {
       await received?.blob.release();
       throw error;
     });
-    const parsed = Document.safeParse(body);
-    const known = parsed.success ? parsed.data : undefined;
     const version = received?.inspected.version.version;
-    const { versions } = known ?? {};
-    if (
-      known === undefined ||
-      versions === undefined ||
-      !(version === undefined || version in versions)
-    ) {
+    if (known === undefined || !(version === undefined || version in known.versions)) {
       await received?.blob.release();
       throw new Refusal("unprocessable", "package.document_malformed", "It is not what npm sends.");
     }
     const packageId = packageIdOf(target.id, type, packageName);
     if (received === undefined) {
       const isWhole = params["revision"] !== undefined;
-      await applyDocument({ native, target: packageId, versions, isWhole }, deps);
+      await applyDocument({ native, target: packageId, versions: known.versions, isWhole }, deps);
       return jsonAnswer(200, { ok: true });
     }
     await record(received, { target, type, mustStill }, request, deps);
@@ -236,7 +223,7 @@ const Manifest = z.object({
 type Applied = Readonly<{
   native: NativeRequest;
   target: PackageId;
-  versions: NonNullable<z.output<typeof Document>["versions"]>;
+  versions: Publication["versions"];
   /** Whether versions that are not in it shall go. */
   isWhole: boolean;
 }>;
@@ -257,7 +244,7 @@ async function applyDocument({ native, target, versions, isWhole }: Applied, dep
       await change({ id, command }, request, deps);
       continue;
     }
-    const message = (sent.deprecated ?? deprecation).slice(0, 1_000);
+    const message = sent ?? deprecation;
     if (message === deprecation) continue;
     const command = { type: "DeprecatePackageVersion", packageId: target, message } as const;
     await change({ id, command }, request, deps);
