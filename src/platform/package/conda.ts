@@ -10,12 +10,13 @@ import {
   type PackageVersionName,
 } from "./coordinates.ts";
 import { parseManifest } from "./manifest.ts";
+import { manifestText } from "./manifest-text.ts";
+import { inflated, tarFile } from "./small-archive.ts";
 import { readZipBytes } from "./zip.ts";
 
 /** Of the part with the metadata; real ones have some KiB. */
 const compressedBytesMax = 4 * 1024 ** 2;
 const inflatedBytesMax = 16 * 1024 ** 2;
-const tarBlock = 512;
 const indexName = "info/index.json";
 const firstEnding = ".tar.bz2";
 
@@ -107,48 +108,8 @@ export async function readConda(
 
 async function infoText(file: string): Promise<string> {
   const info = { path: /^info-[^/]+\.tar\.zst$/, name: "info-….tar.zst" };
-  return tarText(await inflated(await readZipBytes(file, info, compressedBytesMax)), indexName);
-}
-
-async function inflated(packed: Buffer): Promise<Buffer> {
-  // Loaded at the first upload of such a package.
-  const { Decompress } = await import("fzstd");
-  const parts: Uint8Array[] = [];
-  let bytes = 0;
-  const stream = new Decompress((part) => {
-    bytes += part.length;
-    if (bytes > inflatedBytesMax)
-      throw badFile(`Its info unpacks to over ${inflatedBytesMax} bytes.`);
-    parts.push(part);
-  });
-  try {
-    const step = 64 * 1024;
-    for (let at = 0; at < packed.length; at += step) {
-      stream.push(packed.subarray(at, at + step), at + step >= packed.length);
-    }
-  } catch (error) {
-    if (error instanceof Error && error.name === "Refusal") throw error;
-    throw badFile("Its info is not zstd.");
-  }
-  return Buffer.concat(parts);
-}
-
-/** The text of the one file of this name in a tar archive (POSIX ustar). @throws Refusal 422 */
-function tarText(archive: Buffer, name: string): string {
-  let found: string | undefined;
-  for (let at = 0; at + tarBlock <= archive.length; ) {
-    const header = archive.subarray(at, at + tarBlock);
-    const path = header.toString("latin1", 0, 100).replace(/\0.*$/s, "");
-    if (path === "") break;
-    const size = Number.parseInt(header.toString("latin1", 124, 136), 8);
-    const end = at + tarBlock + size;
-    if (!Number.isSafeInteger(size) || end > archive.length) throw badFile("Its info is cut.");
-    if (path === name) {
-      if (found !== undefined) throw badFile(`It holds more than one ${name}.`);
-      found = archive.toString("utf8", at + tarBlock, end);
-    }
-    at = at + tarBlock + Math.ceil(size / tarBlock) * tarBlock;
-  }
-  if (found === undefined) throw badFile(`It holds no ${name}.`);
-  return found;
+  const packed = await readZipBytes(file, info, compressedBytesMax);
+  const found = await tarFile(await inflated(packed, "zstd", inflatedBytesMax), indexName);
+  if (found === undefined) throw badFile(`It holds no ${indexName}.`);
+  return manifestText(found, indexName);
 }

@@ -121,7 +121,7 @@ async function controlOf(file: string): Promise<string> {
       throw badFile("Its format is not 2.");
     }
     const tar = await inflated(await contentOf(handle, control), compression, controlBytesMax);
-    const text = tarFile(tar, "control");
+    const text = await tarFile(tar, "control");
     if (text === undefined) throw badFile("It holds no control.");
     if (text.length > controlTextMax) throw badFile(`Its control is over ${controlTextMax} bytes.`);
     return manifestText(text, "control");

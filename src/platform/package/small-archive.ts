@@ -6,12 +6,11 @@ import { createGunzip } from "node:zlib";
 import { Refusal } from "../refusal.ts";
 import { badFile } from "./coordinates.ts";
 import { entryPaths } from "./entry-path.ts";
-import { bounded } from "./tarball.ts";
+import { isFile, tarReader, unpacksTo } from "./tar-reader.ts";
 
 export type Compression = "none" | "gzip" | "xz" | "zstd";
 
 const entriesMax = 10_000;
-const tarBlock = 512;
 
 /** Unpacks what is small and in memory. @throws Refusal 422 when it is more than `bytesMax` */
 export async function inflated(
@@ -19,88 +18,68 @@ export async function inflated(
   compression: Compression,
   bytesMax: number,
 ): Promise<Buffer> {
+  const parts: Uint8Array[] = [];
+  let bytes = 0;
+  const add = (part: Uint8Array): void => {
+    bytes += part.length;
+    if (bytes > bytesMax) throw unpacksTo(bytesMax);
+    parts.push(part);
+  };
   try {
-    switch (compression) {
-      case "none":
-        return packed;
-      case "gzip":
-        return await gathered(Readable.from([packed]).pipe(createGunzip()), bytesMax);
-      case "xz":
-        return await gathered(xz(packed), bytesMax);
-      default:
-        return await zstd(packed, bytesMax);
+    if (compression === "none") add(packed);
+    else if (compression === "zstd") await unpackZstd(packed, add);
+    else {
+      const source = compression === "gzip" ? gunzip(packed) : xz(packed);
+      for await (const part of source) add(part);
     }
   } catch (error) {
     if (error instanceof Refusal) throw error;
     throw badFile(`A part of it is not ${compression}.`);
   }
+  return Buffer.concat(parts);
 }
 
-async function gathered(stream: Readable, bytesMax: number): Promise<Buffer> {
-  const limit = bounded(bytesMax);
-  stream.on("error", (error) => limit.destroy(error));
-  return await buffer(stream.pipe(limit));
-}
+const gunzip = (packed: Buffer): Readable => Readable.from([packed]).pipe(createGunzip());
 
 /** Loaded at the first upload of such a package; as CommonJS, which loaders disagree on how to import. */
 const xzLibrary = () => createRequire(import.meta.url)("xz-decompress") as XzLibrary;
 type XzLibrary = typeof import("xz-decompress");
 
-function xz(packed: Buffer): Readable {
+function xz(packed: Buffer): AsyncIterable<Uint8Array> {
   const library = xzLibrary();
   const source = new Blob([new Uint8Array(packed)]).stream() as unknown as Web;
-  const stream = new library.XzReadableStream(source) as unknown as WebChunks;
-  return Readable.from(stream, { objectMode: false });
+  return new library.XzReadableStream(source) as unknown as AsyncIterable<Uint8Array>;
 }
 
 type Web = ConstructorParameters<XzLibrary["XzReadableStream"]>[0];
-type WebChunks = AsyncIterable<Uint8Array>;
 
-async function zstd(packed: Buffer, bytesMax: number): Promise<Buffer> {
+async function unpackZstd(packed: Buffer, add: (part: Uint8Array) => void): Promise<void> {
   const { Decompress } = await import("fzstd");
-  const parts: Uint8Array[] = [];
-  let bytes = 0;
-  const stream = new Decompress((part) => {
-    bytes += part.length;
-    if (bytes > bytesMax) throw badFile(`A part of it unpacks to over ${bytesMax} bytes.`);
-    parts.push(part);
-  });
+  const stream = new Decompress(add);
   const step = 64 * 1024;
   for (let at = 0; at < packed.length; at += step) {
     stream.push(packed.subarray(at, at + step), at + step >= packed.length);
   }
-  return Buffer.concat(parts);
 }
 
 /**
- * The one file of this path in a tar archive that is in memory (POSIX ustar), and whose other paths lead
+ * The one file of this path in a tar archive that is in memory, and whose other paths lead
  * nowhere. Undefined when there is none.
  *
  * @throws Refusal 422
  */
-export function tarFile(archive: Buffer, wanted: string): Buffer | undefined {
+export async function tarFile(archive: Buffer, wanted: string): Promise<Buffer | undefined> {
   const pathOf = entryPaths(entriesMax);
   let found: Buffer | undefined;
-  for (let at = 0; at + tarBlock <= archive.length; ) {
-    const header = archive.subarray(at, at + tarBlock);
-    if (header.every((byte) => byte === 0)) break;
-    const text = (from: number, to: number): string =>
-      header.toString("latin1", from, to).replace(/\0.*$/s, "");
-    const prefix = text(257, 262) === "ustar" ? text(345, 500) : "";
-    const type = text(156, 157);
-    const size = Number.parseInt(text(124, 136).trim() || "0", 8);
-    const end = at + tarBlock + size;
-    if (!Number.isSafeInteger(size) || size < 0 || end > archive.length) {
-      throw badFile("An archive in it is cut.");
-    }
-    const isFile = type === "" || type === "0";
-    const path = pathOf(`${prefix === "" ? "" : `${prefix}/`}${text(0, 100)}`);
-    if (path === wanted) {
-      if (!isFile || found !== undefined)
-        throw badFile(`Its ${wanted} is no file, or two of them.`);
-      found = archive.subarray(at + tarBlock, end);
-    }
-    at = at + tarBlock + Math.ceil(size / tarBlock) * tarBlock;
-  }
+  const reader = await tarReader((entry) => {
+    const path = pathOf(entry.type === "Directory" ? `${entry.path}/` : entry.path);
+    if (path !== wanted) return undefined;
+    if (!isFile(entry)) throw badFile(`Its ${wanted} is no file.`);
+    return async (content) => {
+      found = await buffer(content);
+    };
+  });
+  await reader.write(archive);
+  await reader.end();
   return found;
 }

@@ -23,30 +23,44 @@ export type ZipWalk = Readonly<{
  * @throws Refusal 422
  */
 export async function walkZip(file: string, walk: ZipWalk): Promise<ReadonlyMap<string, Buffer>> {
+  return withZip(file, walk.entriesMax, (archive) => walkOpen(archive, walk));
+}
+
+/** Opens an archive with so many files at most, and closes it. @throws Refusal 422; what `use` throws */
+export async function withZip<Result>(
+  file: string,
+  entriesMax: number,
+  use: (archive: ZipFile) => Promise<Result>,
+): Promise<Result> {
   // Loaded at the first upload of an archive.
   const { default: yauzl } = await import("yauzl");
   try {
     const archive = await yauzl.openPromise(file, { autoClose: false, lazyEntries: true });
     try {
-      return await walkOpen(archive, walk);
+      if (archive.entryCount > entriesMax) {
+        throw badFile(`An archive has at most ${entriesMax} files.`);
+      }
+      return await use(archive);
     } finally {
       archive.close();
     }
   } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code ?? "";
-    if (error instanceof Refusal || (code !== "" && !code.startsWith("Z_"))) throw error;
-    const why = error instanceof Error ? error.message.replace(/\.$/, "") : "";
-    throw badFile(`It is not a zip archive that can be read: ${why}.`);
+    if (error instanceof Refusal || !isAboutTheArchive(error)) throw error;
+    throw badFile(`It is not a zip archive that can be read: ${error.message.replace(/\.$/, "")}.`);
   }
+}
+
+/** The library's own errors have no code; those of the disk are ours. */
+export function isAboutTheArchive(error: unknown): error is Error {
+  if (!(error instanceof Error)) return false;
+  const { code = "" } = error as NodeJS.ErrnoException;
+  return code === "" || code.startsWith("Z_");
 }
 
 async function walkOpen(
   archive: ZipFile,
   { entriesMax, bytesMax, entry: wanted }: ZipWalk,
 ): Promise<ReadonlyMap<string, Buffer>> {
-  if (archive.entryCount > entriesMax) {
-    throw badFile(`An archive has at most ${entriesMax} files.`);
-  }
   const pathOf = entryPaths(entriesMax, { foldsCase: true });
   const contents = new Map<string, Buffer>();
   let bytes = 0;
@@ -66,10 +80,6 @@ async function walkOpen(
 /** No link, and what stands before it says the same as the list of files. @throws Refusal 422 */
 export async function mustBePlain(archive: ZipFile, entry: Entry): Promise<void> {
   if (isLink(entry)) throw badFile("It holds a link.");
-  await mustAgree(archive, entry);
-}
-
-async function mustAgree(archive: ZipFile, entry: Entry): Promise<void> {
   const local = await archive.readLocalFileHeaderPromise(entry);
   const isStreamed = (entry.generalPurposeBitFlag & 8) !== 0;
   const agrees =

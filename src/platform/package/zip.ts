@@ -1,11 +1,11 @@
 import { buffer } from "node:stream/consumers";
-import type { Entry } from "yauzl";
+import type { Entry, ZipFile } from "yauzl";
 
-import { Refusal } from "../refusal.ts";
+import type { Refusal } from "../refusal.ts";
 import { badFile } from "./coordinates.ts";
 import { entryPaths, shadowOf } from "./entry-path.ts";
 import { manifestBytesMax, manifestText } from "./manifest-text.ts";
-import { mustBePlain } from "./zip-walk.ts";
+import { mustBePlain, withZip } from "./zip-walk.ts";
 
 type Wanted = Readonly<{
   /** Of the path within the archive. */
@@ -30,57 +30,35 @@ export async function readZipEntry(file: string, wanted: Wanted): Promise<string
 }
 
 /** The same for a file that is no text. @throws Refusal 422 */
-export async function readZipBytes(
-  file: string,
-  wanted: Wanted,
-  bytesMax: number,
-): Promise<Buffer> {
-  try {
-    return await readEntry(file, wanted, bytesMax);
-  } catch (error) {
-    if (error instanceof Refusal || !isAboutTheArchive(error)) throw error;
-    throw badFile(`It is not a zip archive that can be read: ${error.message.replace(/\.$/, "")}.`);
-  }
-}
+export const readZipBytes = (file: string, wanted: Wanted, bytesMax: number): Promise<Buffer> =>
+  withZip(file, entriesMax, (archive) => readEntry(archive, wanted, bytesMax));
 
 async function readEntry(
-  file: string,
+  archive: ZipFile,
   { path, name, beside = [] }: Wanted,
   bytesMax: number,
 ): Promise<Buffer> {
-  // Loaded at the first upload of an archive.
-  const { default: yauzl } = await import("yauzl");
-  const archive = await yauzl.openPromise(file, { autoClose: false, lazyEntries: true });
-  try {
-    if (archive.entryCount > entriesMax) {
-      throw badFile(`An archive has at most ${entriesMax} files.`);
-    }
-    const pathOf = entryPaths(entriesMax);
-    const isShadow = shadowOf(path);
-    const fitting: Entry[] = [];
-    const others = new Map(beside.map((other) => [other, 0]));
-    for await (const entry of archive.eachEntry()) {
-      await mustBePlain(archive, entry);
-      const { fileName } = entry;
-      for (const [other, count] of others) {
-        if (other.path.test(fileName)) others.set(other, count + 1);
-      }
-      if (path.test(fileName)) fitting.push(entry);
-      else if (isShadow(pathOf(fileName))) throw moreThanOne(name);
-    }
+  const pathOf = entryPaths(entriesMax);
+  const isShadow = shadowOf(path);
+  const fitting: Entry[] = [];
+  const others = new Map(beside.map((other) => [other, 0]));
+  for await (const entry of archive.eachEntry()) {
+    await mustBePlain(archive, entry);
+    const { fileName } = entry;
     for (const [other, count] of others) {
-      if (count === 0) throw badFile(`It holds no ${other.name}.`);
-      if (count > 1) throw moreThanOne(other.name);
+      if (other.path.test(fileName)) others.set(other, count + 1);
     }
-    const entry = onlyOne(fitting, name);
-    if (entry.uncompressedSize > bytesMax) {
-      throw badFile(`Its ${name} is over ${bytesMax} bytes.`);
-    }
-    // More bytes than the size says end the stream with an error.
-    return await buffer(await archive.openReadStreamPromise(entry));
-  } finally {
-    archive.close();
+    if (path.test(fileName)) fitting.push(entry);
+    else if (isShadow(pathOf(fileName))) throw moreThanOne(name);
   }
+  for (const [other, count] of others) {
+    if (count === 0) throw badFile(`It holds no ${other.name}.`);
+    if (count > 1) throw moreThanOne(other.name);
+  }
+  const entry = onlyOne(fitting, name);
+  if (entry.uncompressedSize > bytesMax) throw badFile(`Its ${name} is over ${bytesMax} bytes.`);
+  // More bytes than the size says end the stream with an error.
+  return buffer(await archive.openReadStreamPromise(entry));
 }
 
 function onlyOne(fitting: readonly Entry[], name: string): Entry {
@@ -92,10 +70,3 @@ function onlyOne(fitting: readonly Entry[], name: string): Entry {
 }
 
 const moreThanOne = (name: string): Refusal => badFile(`It holds more than one ${name}.`);
-
-/** The library's own errors have no code; those of the disk are ours. */
-export function isAboutTheArchive(error: unknown): error is Error {
-  if (!(error instanceof Error)) return false;
-  const { code = "" } = error as NodeJS.ErrnoException;
-  return code === "" || code.startsWith("Z_");
-}

@@ -1,11 +1,12 @@
 import { createReadStream } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
+import { buffer } from "node:stream/consumers";
 
 import { badFile } from "../coordinates.ts";
 import { manifestBytesMax, manifestText } from "../manifest-text.ts";
+import { isFile, tarReader } from "../tar-reader.ts";
 import { endMark, unpackedBzip2 } from "./bzip2.ts";
 
-const tarBlock = 512;
 /** conda-build and rattler-build write the folder `info` first, and the smallest files of it before others. */
 const searchedBytesMax = 64 * 1024 ** 2;
 
@@ -42,37 +43,24 @@ async function mustBeWhole(handle: FileHandle): Promise<void> {
 }
 
 async function foundIn(unpacked: AsyncIterable<Buffer>, wanted: string): Promise<Buffer> {
-  let [pending, skipped, searched] = [Buffer.alloc(0), 0, 0];
+  let found: Buffer | undefined;
+  const reader = await tarReader((entry) => {
+    if (!isFile(entry) || entry.path.replace(/^\.\//, "") !== wanted) return undefined;
+    if (entry.size > manifestBytesMax) {
+      throw badFile(`Its ${wanted} is over ${manifestBytesMax} bytes.`);
+    }
+    return async (content) => {
+      found ??= await buffer(content);
+    };
+  });
+  let searched = 0;
   for await (const chunk of unpacked) {
     searched += chunk.length;
     if (searched > searchedBytesMax) break;
-    if (skipped >= chunk.length) {
-      skipped -= chunk.length;
-      continue;
-    }
-    pending = Buffer.concat([pending, chunk.subarray(skipped)]);
-    skipped = 0;
-    while (pending.length >= tarBlock && skipped === 0) {
-      const { path, size, end } = entryOf(pending);
-      if (path === wanted && size > manifestBytesMax) {
-        throw badFile(`Its ${wanted} is over ${manifestBytesMax} bytes.`);
-      }
-      if (path === wanted && pending.length < tarBlock + size) break;
-      if (path === wanted) return pending.subarray(tarBlock, tarBlock + size);
-      skipped = Math.max(0, end - pending.length);
-      pending = pending.subarray(end);
-    }
+    await reader.write(chunk);
+    if (found !== undefined) return found;
   }
+  if (searched <= searchedBytesMax) await reader.end();
+  if (found !== undefined) return found;
   throw badFile(`It holds no ${wanted} in its first ${searchedBytesMax} bytes.`);
-}
-
-/** POSIX ustar; paths over 100 bytes are not of the file that is looked for. */
-function entryOf(block: Buffer) {
-  const text = (from: number, to: number): string =>
-    block.toString("latin1", from, to).replace(/\0.*$/s, "");
-  const size = Number.parseInt(text(124, 136).trim() || "0", 8);
-  if (!Number.isSafeInteger(size) || size < 0) throw badFile("It is not a tar archive.");
-  const isFile = text(156, 157) === "" || text(156, 157) === "0";
-  const path = isFile ? text(0, 100).replace(/^\.\//, "") : "";
-  return { path, size, end: tarBlock + Math.ceil(size / tarBlock) * tarBlock };
 }

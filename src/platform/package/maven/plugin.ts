@@ -1,7 +1,7 @@
 import type { Readable } from "node:stream";
 import { z } from "zod";
 
-import { isAboutTheArchive } from "../zip.ts";
+import { isAboutTheArchive } from "../zip-walk.ts";
 
 /** A plugin of a group by the prefix that its goals are called with: `mvn prefix:goal`. */
 export type MavenPlugin = Readonly<{ prefix: string; artifactId: string }>;

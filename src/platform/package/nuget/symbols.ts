@@ -2,11 +2,9 @@ import path from "node:path";
 import type { Readable } from "node:stream";
 import type { Entry, ZipFile } from "yauzl";
 
-import { Refusal } from "../../refusal.ts";
 import { badFile } from "../coordinates.ts";
 import { entryPaths } from "../entry-path.ts";
-import { isAboutTheArchive } from "../zip.ts";
-import { mustBePlain } from "../zip-walk.ts";
+import { mustBePlain, withZip } from "../zip-walk.ts";
 import { portablePdbGuid } from "./portable-pdb.ts";
 
 const entriesMax = 10_000;
@@ -54,26 +52,16 @@ export async function takePdbs(
   { bytesMax, check }: SymbolLimits,
   take: (pdb: Pdb, content: Readable) => Promise<void>,
 ): Promise<void> {
-  const { default: yauzl } = await import("yauzl");
-  try {
-    const archive = await yauzl.openPromise(file, { autoClose: false, lazyEntries: true });
-    try {
-      const found = await pdbsOf(archive, bytesMax);
-      await check(found.map(({ pdb }) => pdb));
-      for (const { pdb, entry } of found) {
-        await take(pdb, await archive.openReadStreamPromise(entry));
-      }
-    } finally {
-      archive.close();
+  await withZip(file, entriesMax, async (archive) => {
+    const found = await pdbsOf(archive, bytesMax);
+    await check(found.map(({ pdb }) => pdb));
+    for (const { pdb, entry } of found) {
+      await take(pdb, await archive.openReadStreamPromise(entry));
     }
-  } catch (error) {
-    if (error instanceof Refusal || !isAboutTheArchive(error)) throw error;
-    throw badFile(`It is not a zip archive that can be read: ${error.message.replace(/\.$/, "")}.`);
-  }
+  });
 }
 
 async function pdbsOf(archive: ZipFile, bytesMax: number): Promise<readonly Found[]> {
-  if (archive.entryCount > entriesMax) throw badFile(`An archive has at most ${entriesMax} files.`);
   const pathOf = entryPaths(entriesMax, { foldsCase: true });
   const found = new Map<string, Found>();
   let bytes = 0;
