@@ -1,17 +1,11 @@
-import { RE2JS, RE2JSException } from "re2js";
-
-import { BoundedCache } from "../bounded-cache.ts";
+import { linearPattern } from "../linear-pattern.ts";
 
 export const patternLengthMax = 1_024;
 /** Longer texts are not matched: a commit message of this size is an accident. */
 const subjectLengthMax = 64 * 1024;
 
-/** Compiled patterns; compiling takes much longer than matching. */
-const compiled = new BoundedCache<RE2JS | "malformed">(4 * 1024 ** 2);
-
 /**
- * Whether a pattern of the file's language occurs in a text. The engine is a port of RE2: it takes
- * time in proportion to pattern and text, whatever they are; see docs/adr/0068-pipeline-file.md.
+ * Whether a pattern of the file's language occurs in a text.
  *
  * @param source RE2 syntax, without the slashes around it
  * @param flags of `i`, `m`, `s`, `U`
@@ -23,21 +17,8 @@ export function occurs(source: string, flags: string, subject: string): boolean 
   return pattern.matcher(subject.slice(0, subjectLengthMax)).find();
 }
 
-function compile(source: string): RE2JS | null {
-  const known = compiled.get(source) ?? compileAnew(source) ?? "malformed";
-  compiled.set(source, known, 1_000 + source.length * 50);
-  return known === "malformed" ? null : known;
-}
-
-function compileAnew(source: string): RE2JS | null {
-  if (source.length > patternLengthMax) return null;
-  try {
-    return RE2JS.compile(source);
-  } catch (error) {
-    if (error instanceof RE2JSException) return null;
-    throw error;
-  }
-}
+const compile = (source: string) =>
+  source.length > patternLengthMax ? null : linearPattern(source);
 
 /**
  * Whether a path fits a glob: `*` and `?` stop at `/`, `**` followed by `/` is any directories,
