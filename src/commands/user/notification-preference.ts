@@ -1,5 +1,3 @@
-import { timingSafeEqual } from "node:crypto";
-
 import { UserId } from "../../events/core/ids.ts";
 import {
   type NotificationPreferenceEvent,
@@ -7,6 +5,7 @@ import {
   notificationPreferenceStream,
 } from "../../events/user/notification-preference.ts";
 import { unreachable } from "../../platform/invariant.ts";
+import { isSame } from "../../platform/key/signed.ts";
 import type { Vault } from "../../platform/key/vault.ts";
 import type { Decider, Slice } from "../core/decider.ts";
 
@@ -61,11 +60,5 @@ export function readUnsubscribeToken(
 ): UserId | undefined {
   const userId = UserId.safeParse(token.slice(0, token.indexOf(".")));
   if (!userId.success) return undefined;
-  const [given, expected] = [token, unsubscribeToken(vault, userId.data)].map((text) =>
-    Buffer.from(text),
-  );
-  if (given === undefined || expected === undefined || given.length !== expected.length) {
-    return undefined;
-  }
-  return timingSafeEqual(given, expected) ? userId.data : undefined;
+  return isSame(token, unsubscribeToken(vault, userId.data)) ? userId.data : undefined;
 }

@@ -1,12 +1,13 @@
-import { timingSafeEqual } from "node:crypto";
 import { z } from "zod";
 import { LoginVia } from "../../events/access/session.ts";
 import { UserId } from "../../events/core/ids.ts";
+import { readSigned, signed } from "../../platform/key/signed.ts";
 import type { Vault } from "../../platform/key/vault.ts";
 import type { UserRow } from "../../projections/user/user.ts";
 
 /** As long as it takes to find a phone. */
 export const ticketSeconds = 5 * 60;
+const purpose = "login ticket";
 
 const Ticket = z.object({
   userId: UserId,
@@ -21,21 +22,15 @@ export type Ticket = Readonly<z.output<typeof Ticket>>;
 
 /** The ticket as a cookie, which the browser can read but not change. */
 export function writeTicket(vault: Vault, ticket: Ticket): string {
-  const content = Buffer.from(JSON.stringify(ticket)).toString("base64url");
-  return `${content}.${seal(vault, content)}`;
+  return signed(vault, purpose, ticket);
 }
 
 /** Undefined when it is no ticket of ours, or too old. */
 export function readTicket(vault: Vault, cookie: string, now: Date): Ticket | undefined {
-  const [content = "", given = ""] = cookie.split(".");
-  const [ours, theirs] = [Buffer.from(seal(vault, content)), Buffer.from(given)];
-  if (ours.length !== theirs.length || !timingSafeEqual(ours, theirs)) return undefined;
-  const ticket = Ticket.parse(JSON.parse(Buffer.from(content, "base64url").toString()));
-  return ticket.until > now.getTime() ? ticket : undefined;
+  const { data: ticket } = Ticket.safeParse(readSigned(vault, purpose, cookie));
+  return ticket !== undefined && ticket.until > now.getTime() ? ticket : undefined;
 }
 
 export function markOf(vault: Vault, user: UserRow): string {
   return vault.digest("password mark", user.password_hash ?? "");
 }
-
-const seal = (vault: Vault, content: string): string => vault.digest("login ticket", content);

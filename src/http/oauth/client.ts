@@ -1,5 +1,4 @@
-import { createHash, timingSafeEqual } from "node:crypto";
-
+import { isSame } from "../../platform/key/signed.ts";
 import { type ClientRow, findClient } from "../../projections/oauth/application.ts";
 import { basicCredentials } from "../access/credentials.ts";
 import type { Deps } from "../core/deps.ts";
@@ -26,7 +25,7 @@ export async function provenClient(
   const client = await findClient(db, id);
   const expected = client && (await vault.open(client.client_secret));
   const isPublic = client?.is_standalone === true && secret === undefined;
-  const isRight = typeof expected === "string" && same(expected, secret ?? "");
+  const isRight = typeof expected === "string" && isSame(secret ?? "", expected);
   if (client === undefined || (!isPublic && !isRight)) throw unproven();
   return client;
 }
@@ -55,11 +54,6 @@ function formDecoded(text: string): string | undefined {
   } catch {
     return undefined;
   }
-}
-
-function same(expected: string, given: string): boolean {
-  const digest = (text: string) => createHash("sha256").update(text).digest();
-  return timingSafeEqual(digest(expected), digest(given));
 }
 
 function unproven(): OAuthRefusal {

@@ -1,4 +1,4 @@
-import { createHash, timingSafeEqual } from "node:crypto";
+import { createHash } from "node:crypto";
 
 import { currentState, handle } from "../../commands/core/handle.ts";
 import {
@@ -8,6 +8,7 @@ import {
 } from "../../commands/oauth/authorization.ts";
 import type { Scope } from "../../events/token/access-token.ts";
 import { userSubject } from "../../events/user/user.ts";
+import { isSame } from "../../platform/key/signed.ts";
 import { hashToken, newToken, tokenPrefixes } from "../../platform/key/token.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { callbackChangedSince } from "../../projections/oauth/application.ts";
@@ -132,9 +133,7 @@ function mustFit(row: OAuthAuthorizationRow, { redirectUri, verifier }: Exchange
 /** RFC 7636, 4.6. */
 function verifies(verifier: string, challenge: string): boolean {
   if (!/^[A-Za-z0-9._~-]{43,128}$/.test(verifier)) return false;
-  const made = Buffer.from(createHash("sha256").update(verifier).digest("base64url"));
-  const expected = Buffer.from(challenge);
-  return made.length === expected.length && timingSafeEqual(made, expected);
+  return isSame(createHash("sha256").update(verifier).digest("base64url"), challenge);
 }
 
 export function notGood(

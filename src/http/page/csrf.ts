@@ -1,5 +1,5 @@
-import { timingSafeEqual } from "node:crypto";
 import type { Context } from "koa";
+import { isSame } from "../../platform/key/signed.ts";
 import type { Vault } from "../../platform/key/vault.ts";
 import { Refusal } from "../../platform/refusal.ts";
 
@@ -13,9 +13,7 @@ export function csrfToken(vault: Vault, cookie: string): string {
 
 /** @throws Refusal 403 `form.expired` */
 export function mustHoldCsrf(expected: string, given: unknown): void {
-  const ours = Buffer.from(expected);
-  const theirs = Buffer.from(typeof given === "string" ? given : "");
-  if (ours.length === theirs.length && timingSafeEqual(ours, theirs)) return;
+  if (typeof given === "string" && isSame(given, expected)) return;
   const message = "This form is no longer good. Go back, load the page again and repeat it.";
   throw new Refusal("forbidden", "form.expired", message);
 }

@@ -1,6 +1,6 @@
-import { timingSafeEqual } from "node:crypto";
 import { z } from "zod";
 
+import { readSigned, signed } from "../key/signed.ts";
 import type { Vault } from "../key/vault.ts";
 
 export const ContainerAction = z.enum(["pull", "push"]);
@@ -44,6 +44,7 @@ export type ContainerTokens = Readonly<{
 /** It is checked when a request begins: the largest layer may take longer. */
 export const containerTokenSeconds = 15 * 60;
 const prefix = "lfct_";
+const purpose = "container token";
 /** More than ten scopes take. */
 const lengthMax = 8_192;
 
@@ -51,34 +52,20 @@ export const isContainerToken = (token: string): boolean => token.startsWith(pre
 
 /**
  * Short-lived tokens of the registry of containers (distribution/docs, spec/auth/token.md): they carry what they
- * grant, and an HMAC under a key derived from SECRET_KEY. Nothing is stored.
+ * grant, signed.
  */
 export function containerTokens(vault: Pick<Vault, "digest">, now: () => Date): ContainerTokens {
-  const sign = (payload: string): string =>
-    Buffer.from(vault.digest("container token", payload), "hex").toString("base64url");
   return {
     passwordMark: (hash) => vault.digest("container password", hash ?? "").slice(0, 32),
     issue(grant) {
       const endsAtSeconds = Math.floor(now().getTime() / 1_000) + containerTokenSeconds;
-      const payload = Buffer.from(JSON.stringify({ ...grant, endsAtSeconds })).toString(
-        "base64url",
-      );
-      return `${prefix}${payload}.${sign(payload)}`;
+      return prefix + signed(vault, purpose, { ...grant, endsAtSeconds });
     },
     verify(token) {
       if (token.length > lengthMax || !isContainerToken(token)) return undefined;
-      const [payload = "", signature = "", more] = token.slice(prefix.length).split(".");
-      if (more !== undefined || !same(signature, sign(payload))) return undefined;
-      const text = Buffer.from(payload, "base64url").toString("utf8");
-      const claims = Claims.safeParse(JSON.parse(text));
+      const claims = Claims.safeParse(readSigned(vault, purpose, token.slice(prefix.length)));
       if (!claims.success || now().getTime() >= claims.data.endsAtSeconds * 1_000) return undefined;
       return claims.data;
     },
   };
-}
-
-/** Without telling by its time where they differ. */
-function same(given: string, right: string): boolean {
-  const [a, b] = [Buffer.from(given), Buffer.from(right)];
-  return a.length === b.length && timingSafeEqual(a, b);
 }

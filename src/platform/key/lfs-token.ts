@@ -1,6 +1,6 @@
-import { timingSafeEqual } from "node:crypto";
 import { z } from "zod";
 
+import { readSigned, signed } from "./signed.ts";
 import type { Vault } from "./vault.ts";
 
 /** What git-lfs does with the objects of a project. */
@@ -41,6 +41,7 @@ export type LfsTokens = Readonly<{
 /** Long enough to begin the largest transfer; git-lfs requests another token when this one expires. */
 const lifeSeconds = 15 * 60;
 const prefix = "lflt_";
+const purpose = "lfs token";
 /** No token is longer; a longer text is not parsed. */
 const lengthMax = 1024;
 
@@ -57,13 +58,9 @@ const Claims = z.tuple([
 
 /**
  * Short-lived tokens, issued by `git-lfs-authenticate` over SSH for requests over HTTP, and by a batch over HTTP
- * for its transfers. A token carries what it grants, and an HMAC under a key derived from SECRET_KEY; nothing is
- * stored, so any process verifies it.
+ * for its transfers. A token carries what it grants, signed.
  */
 export function lfsTokens(vault: Pick<Vault, "digest">, now: () => Date): LfsTokens {
-  const sign = (payload: string): string =>
-    Buffer.from(vault.digest("lfs token", payload), "hex").toString("base64url");
-
   return {
     passwordMark: (hash) => vault.digest("lfs password", hash ?? "").slice(0, 32),
     issue({ userId, alias, projectId, operation, keyId, tokenId, passwordMark, endsAt }) {
@@ -73,16 +70,11 @@ export function lfsTokens(vault: Pick<Vault, "digest">, now: () => Date): LfsTok
       const expiresAt = atSeconds + expiresInSeconds;
       const proof = [keyId, tokenId ?? null, passwordMark ?? null];
       const claims = [expiresAt, userId, alias, projectId, operation, ...proof];
-      const payload = Buffer.from(JSON.stringify(claims)).toString("base64url");
-      return { token: `${prefix}${payload}.${sign(payload)}`, expiresInSeconds };
+      return { token: prefix + signed(vault, purpose, claims), expiresInSeconds };
     },
     verify(token) {
       if (token.length > lengthMax || !token.startsWith(prefix)) return undefined;
-      const [payload = "", signature = "", more] = token.slice(prefix.length).split(".");
-      if (more !== undefined || !same(signature, sign(payload))) return undefined;
-      const claims = Claims.safeParse(
-        JSON.parse(Buffer.from(payload, "base64url").toString("utf8")),
-      );
+      const claims = Claims.safeParse(readSigned(vault, purpose, token.slice(prefix.length)));
       // Signed by an earlier version, whose tokens said less.
       if (!claims.success) return undefined;
       const [expires, userId, alias, projectId, operation, keyId, tokenId, mark] = claims.data;
@@ -92,10 +84,4 @@ export function lfsTokens(vault: Pick<Vault, "digest">, now: () => Date): LfsTok
       return { userId, alias, projectId, operation, ...proof, endsAt };
     },
   };
-}
-
-/** Compares in constant time. */
-function same(given: string, right: string): boolean {
-  const [a, b] = [Buffer.from(given), Buffer.from(right)];
-  return a.length === b.length && timingSafeEqual(a, b);
 }
