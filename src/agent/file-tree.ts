@@ -2,6 +2,7 @@ import type { Dirent, Stats } from "node:fs";
 import { lstat, mkdir, readdir } from "node:fs/promises";
 import path from "node:path";
 
+import { ifThere } from "../platform/if-there.ts";
 import { globMatcher } from "../platform/pipeline-file/pattern.ts";
 
 export type FoundFile = Readonly<{
@@ -49,10 +50,8 @@ export async function findFiles(
   async function walk(directory: Buffer, inherited: boolean): Promise<void> {
     signal?.throwIfAborted();
     const options = { withFileTypes: true, encoding: "buffer" } as const;
-    const entries = await readdir(below(root, directory), options).catch((error: unknown) => {
-      if (directory.length === 0 && isMissing(error)) return [];
-      throw error;
-    });
+    const reading = readdir(below(root, directory), options);
+    const entries = directory.length === 0 ? ((await ifThere(reading)) ?? []) : await reading;
     entries.sort((a, b) => Buffer.compare(a.name, b.name));
     for (const entry of entries) {
       const at = Buffer.concat([directory, entry.name]);
@@ -79,8 +78,6 @@ export async function findFiles(
 }
 
 const slash = Buffer.from("/");
-
-const isMissing = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === "ENOENT";
 
 function kindOf(entry: Dirent<Buffer>): FoundFile["kind"] | undefined {
   if (entry.isFile()) return "file";

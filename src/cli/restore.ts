@@ -9,13 +9,14 @@ import { openBlobs } from "../platform/blob/open.ts";
 import { type BlobDigest, isBlobDigest } from "../platform/blob/store.ts";
 import { syncFileSystem } from "../platform/git/file-system.ts";
 import { openGit } from "../platform/git/repositories.ts";
+import { ifThere } from "../platform/if-there.ts";
 import { Refusal } from "../platform/refusal.ts";
 import { importEvents, OtherLog } from "../projections/audit/event-import.ts";
 import { BadLine, readSealedLog } from "../projections/audit/sealed-log.ts";
 import { allReactors } from "../workers/all.ts";
 import { putReactors } from "../workers/core/reactor-checkpoint.ts";
 import { holdReactors } from "../workers/core/reactor-hold.ts";
-import { copyRepository, copyWhole, filesBelow, orGone } from "./backup/copy-tree.ts";
+import { copyRepository, copyWhole, filesBelow } from "./backup/copy-tree.ts";
 import { digestOfFile, readLineFile } from "./backup/line-file.ts";
 import { findManifest, type Manifest } from "./backup/manifest.ts";
 import { hadBegun, settleRefsOf } from "./backup/settle-refs.ts";
@@ -99,7 +100,7 @@ async function checkedManifest(directory: string): Promise<Manifest> {
   }
   for (const { name, sha256 } of [manifest.tables, manifest.events]) {
     const file = path.join(directory, name);
-    if ((await orGone(stat(file))) === undefined) throw new ConfigError(`${file} is missing.`);
+    if ((await ifThere(stat(file))) === undefined) throw new ConfigError(`${file} is missing.`);
     if ((await digestOfFile(file)) !== sha256) {
       throw new ConfigError(`${file} is not what it was when the backup was made.`);
     }

@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import { link, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { promisify } from "node:util";
 
+import { ifThere } from "../platform/if-there.ts";
 import { signal, until } from "./process.ts";
 
 const run = promisify(execFile);
@@ -111,14 +112,7 @@ async function birthOf(pid: number): Promise<string | undefined> {
   }
 }
 
-async function textOf(file: string): Promise<string | undefined> {
-  try {
-    return await readFile(file, "utf8");
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw error;
-  }
-}
+const textOf = (file: string): Promise<string | undefined> => ifThere(readFile(file, "utf8"));
 
 async function linked(from: string, to: string): Promise<boolean> {
   try {

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
 
 import { writeFirst } from "../platform/first-file.ts";
+import { ifThere } from "../platform/if-there.ts";
 
 /** A secret kept in a file for its owner alone; made at random when there is none yet. */
 export async function ensureSecretFile(file: string, bytes: number): Promise<string> {
@@ -13,10 +14,5 @@ export async function ensureSecretFile(file: string, bytes: number): Promise<str
 }
 
 export async function readSecretFile(file: string): Promise<string | undefined> {
-  try {
-    return (await readFile(file, "utf8")).trim();
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw error;
-  }
+  return (await ifThere(readFile(file, "utf8")))?.trim();
 }

@@ -6,7 +6,7 @@ import { type Readable, Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 
 import { BlobMissing } from "../../platform/blob/store.ts";
-import { orGone } from "./copy-tree.ts";
+import { ifThere } from "../../platform/if-there.ts";
 
 /**
  * Writes content to a file that is named by its SHA-256, unless it is there.
@@ -19,7 +19,7 @@ export async function storeBlob(
   target: string,
   read: () => Promise<Readable>,
 ): Promise<boolean> {
-  if ((await orGone(stat(target))) !== undefined) return true;
+  if ((await ifThere(stat(target))) !== undefined) return true;
   const draft = `${target}.tmp_part`;
   await mkdir(path.dirname(target), { recursive: true });
   const hash = createHash("sha256");

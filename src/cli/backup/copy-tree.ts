@@ -2,6 +2,8 @@ import { constants } from "node:fs";
 import { copyFile, lstat, mkdir, readdir, rename, rm, stat } from "node:fs/promises";
 import path from "node:path";
 
+import { ifThere } from "../../platform/if-there.ts";
+
 /** Git moves what it packs anew into place before it removes the old files: a few looks see all of it. */
 const looksMax = 20;
 
@@ -25,7 +27,7 @@ const isLooseRef = (file: string): boolean => file.startsWith(`refs${path.sep}`)
 
 /** Files below a directory by their path in it; those that vanish meanwhile are left out. */
 export async function* filesBelow(root: string, under = ""): AsyncGenerator<string> {
-  const entries = await orGone(readdir(path.join(root, under), { withFileTypes: true }));
+  const entries = await ifThere(readdir(path.join(root, under), { withFileTypes: true }));
   for (const entry of entries ?? []) {
     const name = path.join(under, entry.name);
     if (isTemporary(name)) continue;
@@ -69,7 +71,7 @@ async function copyObjects(from: string, to: string): Promise<void> {
     let news = 0;
     for await (const name of filesBelow(from, "objects")) {
       const target = path.join(to, name);
-      if ((await orGone(stat(target))) !== undefined) continue;
+      if ((await ifThere(stat(target))) !== undefined) continue;
       news += 1;
       await copyWhole(path.join(from, name), target);
     }
@@ -95,7 +97,7 @@ async function placeRefs(stage: string, to: string): Promise<void> {
   for (const name of others) await place(name);
   if (!others.includes("packed-refs")) await rm(path.join(to, "packed-refs"), { force: true });
   for await (const name of filesBelow(to, "refs")) {
-    if ((await orGone(stat(path.join(stage, name)))) === undefined) await rm(path.join(to, name));
+    if ((await ifThere(stat(path.join(stage, name)))) === undefined) await rm(path.join(to, name));
   }
 }
 
@@ -104,10 +106,10 @@ async function clearWay(to: string, ref: string): Promise<void> {
   const parts = ref.split(path.sep);
   for (let depth = 2; depth < parts.length; depth += 1) {
     const above = path.join(to, ...parts.slice(0, depth));
-    if ((await orGone(lstat(above)))?.isDirectory() === false) await rm(above);
+    if ((await ifThere(lstat(above)))?.isDirectory() === false) await rm(above);
   }
   const target = path.join(to, ref);
-  if ((await orGone(lstat(target)))?.isDirectory() === true) await rm(target, { recursive: true });
+  if ((await ifThere(lstat(target)))?.isDirectory() === true) await rm(target, { recursive: true });
 }
 
 /**
@@ -122,19 +124,8 @@ export async function copyWhole(
   draft = `${to}${draftEnding}`,
 ): Promise<boolean> {
   await mkdir(path.dirname(to), { recursive: true });
-  const copied = await orGone(copyFile(from, draft, constants.COPYFILE_FICLONE).then(() => true));
+  const copied = await ifThere(copyFile(from, draft, constants.COPYFILE_FICLONE).then(() => true));
   if (copied !== true) return false;
   await rename(draft, to);
   return true;
-}
-
-/** Undefined for what is not there, or not any more. */
-export async function orGone<Result>(task: Promise<Result>): Promise<Result | undefined> {
-  try {
-    return await task;
-  } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code ?? "";
-    if (["ENOENT", "ENOTDIR"].includes(code)) return undefined;
-    throw error;
-  }
 }

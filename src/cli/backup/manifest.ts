@@ -3,6 +3,7 @@ import path from "node:path";
 import { z } from "zod";
 
 import { ConfigError } from "../../config.ts";
+import { ifThere } from "../../platform/if-there.ts";
 import { syncFile } from "../../platform/sync-file.ts";
 
 const Count = z.string().regex(/^-?\d{1,19}$/);
@@ -60,13 +61,8 @@ export async function writeManifest(directory: string, manifest: Manifest): Prom
 
 /** @returns undefined when the directory has none @throws ConfigError for one that cannot be read */
 export async function findManifest(directory: string): Promise<Manifest | undefined> {
-  let text: string;
-  try {
-    text = await readFile(fileOf(directory), "utf8");
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw error;
-  }
+  const text = await ifThere(readFile(fileOf(directory), "utf8"));
+  if (text === undefined) return undefined;
   try {
     const content: unknown = JSON.parse(text);
     mustBeKnown(content, directory);

@@ -1,6 +1,7 @@
 import { constants, type Dirent } from "node:fs";
 import { mkdir, open, opendir, rename, rm, stat } from "node:fs/promises";
 import path from "node:path";
+import { ifThere } from "../if-there.ts";
 import { syncFile } from "../sync-file.ts";
 import { removeOlder } from "./spool.ts";
 import { BlobMissing, type BlobStorage, blobPath, isBlobDigest } from "./store.ts";
@@ -28,13 +29,13 @@ export function directoryStorage(root: string): BlobStorage {
     },
 
     async stat(digest) {
-      const found = await orUndefined(stat(fileOf(digest)));
+      const found = await ifThere(stat(fileOf(digest)));
       return found?.isFile() === true ? { bytes: found.size } : undefined;
     },
 
     async read(digest, range) {
       const flags = constants.O_RDONLY | constants.O_NOFOLLOW;
-      const handle = await orUndefined(open(fileOf(digest), flags));
+      const handle = await ifThere(open(fileOf(digest), flags), "ELOOP");
       if (handle === undefined) throw new BlobMissing(digest);
       const part = range && { start: range.first, end: range.last };
       return handle.createReadStream({ highWaterMark: readBytes, ...part });
@@ -46,7 +47,7 @@ export function directoryStorage(root: string): BlobStorage {
       for await (const file of filesBelow(root, 2)) {
         const digest = path.basename(file);
         if (!isBlobDigest(digest) || file !== fileOf(digest)) continue;
-        const found = await orUndefined(stat(file));
+        const found = await ifThere(stat(file));
         if (found !== undefined && found.mtime < before) yield digest;
       }
     },
@@ -68,21 +69,10 @@ async function syncUpTo(directory: string, last: string): Promise<void> {
 }
 
 async function* filesBelow(directory: string, depth: number): AsyncGenerator<string> {
-  const entries: AsyncIterable<Dirent> | undefined = await orUndefined(opendir(directory));
+  const entries: AsyncIterable<Dirent> | undefined = await ifThere(opendir(directory));
   for await (const entry of entries ?? []) {
     const file = path.join(directory, entry.name);
     if (entry.isFile() && depth === 0) yield file;
     if (entry.isDirectory() && depth > 0) yield* filesBelow(file, depth - 1);
-  }
-}
-
-/** What is not there, or not of that kind, is no failure. */
-async function orUndefined<Result>(query: Promise<Result>): Promise<Result | undefined> {
-  try {
-    return await query;
-  } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code ?? "";
-    if (["ENOENT", "ENOTDIR", "ELOOP"].includes(code)) return undefined;
-    throw error;
   }
 }

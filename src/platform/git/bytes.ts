@@ -2,6 +2,7 @@ import { lstat, readdir, rm } from "node:fs/promises";
 import path from "node:path";
 
 import { breather } from "../breather.ts";
+import { ifThere } from "../if-there.ts";
 import { removeOfDead } from "./push/hold.ts";
 
 /** A push or fetch may take hours; what is older was left by a process that died. */
@@ -13,7 +14,7 @@ export async function bytesBelow(directory: string): Promise<number> {
   for (const entry of await entriesOf(directory)) {
     const file = path.join(directory, entry.name);
     if (entry.isDirectory()) bytes += await bytesBelow(file);
-    else bytes += (await lstatOrNothing(file))?.size ?? 0;
+    else bytes += (await ifThere(lstat(file)))?.size ?? 0;
   }
   return bytes;
 }
@@ -39,7 +40,7 @@ export async function removeLeftOverObjects(gitDir: string): Promise<void> {
     for (const { name } of await entriesOf(directory)) {
       const file = path.join(directory, name);
       if (!name.startsWith("tmp_")) continue;
-      const found = await lstatOrNothing(file);
+      const found = await ifThere(lstat(file));
       if (found !== undefined && found.mtimeMs < before) await rm(file, { recursive: true });
     }
   }
@@ -98,12 +99,12 @@ export async function removeDeadLocks(gitDir: string, refs: readonly string[]): 
   for (let at = 0; at < names.length; at += locksAtOnce) {
     await breathe();
     const some = names.slice(at, at + locksAtOnce).map((name) => path.join(gitDir, `${name}.lock`));
-    const found = await Promise.all(some.map(lstatOrNothing));
+    const found = await Promise.all(some.map((file) => ifThere(lstat(file))));
     there.push(...some.filter((_, index) => found[index]?.isFile()));
   }
   if (there.length === 0) return false;
   await removeOfDead(gitDir, "pushing", there);
-  const left = await Promise.all(there.map(lstatOrNothing));
+  const left = await Promise.all(there.map((file) => ifThere(lstat(file))));
   return left.some((file) => file === undefined);
 }
 
@@ -119,24 +120,10 @@ async function locksBelow(directory: string): Promise<readonly string[]> {
 }
 
 async function removeOlder(file: string, before: number): Promise<void> {
-  const found = await lstatOrNothing(file);
+  const found = await ifThere(lstat(file));
   if (found !== undefined && found.mtimeMs < before) await rm(file, { force: true });
 }
 
-/** Nothing has the name; a ref `a/b` is a file where `a/b/c.lock` is looked for. */
-const gone = (error: unknown): boolean =>
-  ["ENOENT", "ENOTDIR"].includes((error as NodeJS.ErrnoException).code ?? "");
-
-function entriesOf(directory: string) {
-  return readdir(directory, { withFileTypes: true }).catch((error: unknown) => {
-    if (gone(error)) return [];
-    throw error;
-  });
-}
-
-function lstatOrNothing(file: string) {
-  return lstat(file).catch((error: unknown) => {
-    if (gone(error)) return undefined;
-    throw error;
-  });
-}
+/** None where there is no directory; a ref `a/b` is a file where `a/b/c.lock` is looked for. */
+const entriesOf = async (directory: string) =>
+  (await ifThere(readdir(directory, { withFileTypes: true }))) ?? [];

@@ -3,6 +3,7 @@ import { open, rm, statfs } from "node:fs/promises";
 import path from "node:path";
 import { promisify } from "node:util";
 
+import { ifThere } from "../if-there.ts";
 import { gitEnvironment } from "./environment.ts";
 import { isObjectId } from "./name.ts";
 
@@ -53,11 +54,8 @@ export async function removeUnwrittenRefs(
     const file = path.join(gitDir, ref);
     if (await isWhole(file)) continue;
     const lock = `${file}.lock`;
-    const held = await open(lock, "wx").catch((error: unknown) => {
-      // Another process changes the ref, or has left a lock that is removed in time; or the ref is gone.
-      if (["EEXIST", "ENOENT"].includes(codeOf(error))) return undefined;
-      throw error;
-    });
+    // Another process changes the ref, or has left a lock that is removed in time; or the ref is gone.
+    const held = await ifThere(open(lock, "wx"), "EEXIST");
     if (held === undefined) continue;
     try {
       if (await isWhole(file)) continue;
@@ -73,10 +71,7 @@ export async function removeUnwrittenRefs(
 
 /** Nothing is whole as well: then there is no ref. So is what points to another ref. */
 async function isWhole(file: string): Promise<boolean> {
-  const handle = await open(file, "r").catch((error: unknown) => {
-    if (["ENOENT", "ENOTDIR"].includes(codeOf(error))) return undefined;
-    throw error;
-  });
+  const handle = await ifThere(open(file, "r"));
   if (handle === undefined) return true;
   try {
     if ((await handle.stat()).isDirectory()) return true;
@@ -86,5 +81,3 @@ async function isWhole(file: string): Promise<boolean> {
     await handle.close();
   }
 }
-
-const codeOf = (error: unknown): string => (error as NodeJS.ErrnoException).code ?? "";

@@ -1,10 +1,11 @@
 import { readdir, stat } from "node:fs/promises";
 import path from "node:path";
 
+import { ifThere } from "../if-there.ts";
 import { keptPrefix, keptRef } from "./kept-ref.ts";
 import { isObjectId, isRefName } from "./name.ts";
 import type { ObjectReader } from "./object/reader.ts";
-import { dataOf, headInFile, isMissing, textOf } from "./ref-files.ts";
+import { dataOf, headInFile, textOf } from "./ref-files.ts";
 
 /** A branch, a tag or a ref of the service's own; `peeled` is what an annotated tag leads to. */
 export type ListedRef = Readonly<{ name: string; id: string; peeled?: string | undefined }>;
@@ -86,10 +87,7 @@ async function namesOfFiles(
     filesIn(gitDir, "refs/tags"),
     filesBelow(gitDir, "refs/notes"),
   ];
-  const listings = await Promise.all(kinds).catch((error: unknown) => {
-    if (isMissing(error)) return undefined;
-    throw error;
-  });
+  const listings = await ifThere(Promise.all(kinds));
   if (listings === undefined) return undefined;
   // What git is just writing has a name of its own.
   const refs = [...listings.flat().filter(isRefName), ...further];
@@ -97,12 +95,8 @@ async function namesOfFiles(
 }
 
 /** None when the directory is not there, or goes while it is read: git packs what it held first. */
-function filesBelow(gitDir: string, directory: string): Promise<readonly string[]> {
-  return filesIn(gitDir, directory).catch((error: unknown) => {
-    if (isMissing(error)) return [];
-    throw error;
-  });
-}
+const filesBelow = async (gitDir: string, directory: string): Promise<readonly string[]> =>
+  (await ifThere(filesIn(gitDir, directory))) ?? [];
 
 async function filesIn(gitDir: string, directory: string): Promise<readonly string[]> {
   const options = { recursive: true, withFileTypes: true } as const;
