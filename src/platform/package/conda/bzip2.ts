@@ -1,4 +1,3 @@
-import { breather } from "../../breather.ts";
 import { badFile } from "../coordinates.ts";
 import { BitReader } from "./bit-reader.ts";
 import { type HuffmanCode, readHuffmanCode, readSymbol } from "./huffman.ts";
@@ -9,7 +8,6 @@ export const endMark = 0x177245385090;
 /** A block of 900,000 symbols of 20 bits each, and what stands before them. */
 const packedBlockBytesMax = 2_400_000;
 const groupSymbols = 50;
-const symbolsBetweenPauses = 20_000;
 const piece = 64 * 1024;
 /** Three times those of the smallest size in 64 MiB of text: blocks of a few bytes take as long as larger ones. */
 const blocksMax = 2_000;
@@ -20,18 +18,15 @@ const crcTable = Uint32Array.from({ length: 256 }, (_, byte) => {
   return crc;
 });
 
-/** `undefined` where other work may go on. */
-type Steps<Value> = Generator<Value | undefined>;
-
 /**
- * What bzip2 packed, in pieces of at most 64 KiB; several streams in a row are one.
+ * What bzip2 packed, in pieces of at most 64 KiB; several streams in a row are one. It keeps its process busy; see
+ * docs/adr/0176-documents-in-processes.md.
  *
  * @throws Refusal 422 when it is not bzip2, is cut, has more than 2,000 blocks, or its sums do not fit
  */
 export async function* unpackedBzip2(packed: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   const source = new BitReader();
   const chunks = packed[Symbol.asyncIterator]();
-  const breathe = breather();
   let sorted = new Uint32Array(0);
   let blocks = 0;
   const fill = async (): Promise<boolean> => {
@@ -54,10 +49,7 @@ export async function* unpackedBzip2(packed: AsyncIterable<Buffer>): AsyncGenera
       if (mark !== blockMark) throw badFile("It is not bzip2.");
       blocks += 1;
       if (blocks > blocksMax) throw badFile(`Its bzip2 has more than ${blocksMax} blocks.`);
-      for (const step of blockOf(source, sorted, sum)) {
-        if (step === undefined) await breathe();
-        else yield step;
-      }
+      yield* blockOf(source, sorted, sum);
       await fill();
     }
     source.align();
@@ -72,11 +64,11 @@ function levelOf(source: BitReader): number {
 }
 
 /** @param sorted is written over, as far as the block has symbols */
-function* blockOf(source: BitReader, sorted: Uint32Array, sum: number): Steps<Buffer> {
+function* blockOf(source: BitReader, sorted: Uint32Array, sum: number): Generator<Buffer> {
   if (source.bits(1) === 1) throw badFile("Its bzip2 is of a version before 0.9.5.");
   const origin = source.bits(24);
   const counts = new Uint32Array(256);
-  const length = yield* readSymbols(source, sorted, counts);
+  const length = readSymbols(source, sorted, counts);
   if (origin >= length) throw badFile("Its bzip2 is damaged.");
   let total = 0;
   const starts = counts.map((count) => {
@@ -89,7 +81,6 @@ function* blockOf(source: BitReader, sorted: Uint32Array, sum: number): Steps<Bu
     const to = starts[byte] ?? 0;
     starts[byte] = to + 1;
     sorted[to] = (sorted[to] ?? 0) | (at << 8);
-    if (at % symbolsBetweenPauses === 0) yield undefined;
   }
   yield* unfolded(sorted, { origin, length, sum });
 }
@@ -122,11 +113,7 @@ function readCodes(source: BitReader): Codes {
 }
 
 /** Into `sorted` and their numbers into `counts`. @returns how many there are */
-function* readSymbols(
-  source: BitReader,
-  sorted: Uint32Array,
-  counts: Uint32Array,
-): Generator<undefined, number> {
+function readSymbols(source: BitReader, sorted: Uint32Array, counts: Uint32Array): number {
   const { codes, selectors, used: recent } = readCodes(source);
   const end = recent.length + 1;
   let [length, run, weight] = [0, 0, 1];
@@ -136,7 +123,7 @@ function* readSymbols(
     counts[byte] = (counts[byte] ?? 0) + times;
     length += times;
   };
-  for (const [group, selector] of selectors.entries()) {
+  for (const selector of selectors) {
     const code = codes[selector];
     for (let left = groupSymbols; left > 0 && code !== undefined; left -= 1) {
       const symbol = readSymbol(source, code);
@@ -154,7 +141,6 @@ function* readSymbols(
       recent.unshift(byte);
       put(byte, 1);
     }
-    if (group % (symbolsBetweenPauses / groupSymbols) === 0) yield undefined;
   }
   throw badFile("Its bzip2 is damaged.");
 }
@@ -162,7 +148,7 @@ function* readSymbols(
 type Block = Readonly<{ origin: number; length: number; sum: number }>;
 
 /** The text of a block, in which a count follows each four equal bytes. */
-function* unfolded(sorted: Uint32Array, { origin, length, sum }: Block): Steps<Buffer> {
+function* unfolded(sorted: Uint32Array, { origin, length, sum }: Block): Generator<Buffer> {
   let out = Buffer.alloc(piece);
   let [filled, crc, equal, last] = [0, -1, 0, -1];
   let next = (sorted[origin] ?? 0) >>> 8;
@@ -183,7 +169,6 @@ function* unfolded(sorted: Uint32Array, { origin, length, sum }: Block): Steps<B
       yield out;
       [out, filled] = [Buffer.alloc(piece), 0];
     }
-    if (at % symbolsBetweenPauses === 0) yield undefined;
   }
   if (~crc >>> 0 !== sum) throw badFile("Its bzip2 is damaged: a sum does not fit.");
   yield out.subarray(0, filled);
