@@ -112,7 +112,6 @@ export function send(ctx: Context, answer: Answer, immutableTag: string | undefi
   const body = isStream(answer.body) ? undefined : answer.body;
   if (immutable) {
     ctx.set("ETag", `"${immutableTag}"`);
-    if (body !== undefined) stateOf(ctx).lasting = { headers: ctx.res.getHeaders(), body };
   } else if (answer.headers["ETag"] === undefined && body !== undefined) {
     ctx.set("ETag", `W/"${hash("sha1", body, "base64url")}"`);
   }

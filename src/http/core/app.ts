@@ -3,13 +3,12 @@ import Koa, { type Middleware } from "koa";
 
 import { bindOperation, mustNotBeSuspended } from "../../platform/event-loop/operation.ts";
 import { neighbourhoodOf, peerAddress } from "../../platform/network.ts";
-import { type Answered, accessLog, watchRequests } from "./access-log.ts";
+import { type Answered, accessLog } from "./access-log.ts";
 import { refuseManyParameters } from "./body.ts";
 import { errors } from "./errors.ts";
 import { mount } from "./mount.ts";
 import { closeWithLine } from "./pipelined-close.ts";
 import { requestId } from "./request-id.ts";
-import { responseCache } from "./response-cache.ts";
 import type { Route } from "./route.ts";
 import { securityHeaders } from "./security-headers.ts";
 import type { Machinery } from "./serve.ts";
@@ -23,7 +22,7 @@ export type AppOptions = Machinery &
      * front of them. Each calls `next` for requests that are not its own.
      */
     before?: readonly Middleware[];
-    /** Sees a request before all else: what it takes out of it is in no log and no kept answer. */
+    /** Sees a request before all else: what it takes out of it is in no log. */
     arrive?: (request: IncomingMessage) => void;
     observe?: (answered: Answered) => void;
     linger?: LingerLimits;
@@ -32,13 +31,10 @@ export type AppOptions = Machinery &
 export function buildApp(options: AppOptions): RequestListener {
   const { deps, routes, before = [], observe = () => undefined, arrive } = options;
   const app = new Koa({ proxy: false });
-  const watch = watchRequests(deps.log, observe);
-  const kept = responseCache({ onChange: deps.onChange, watch });
   // An error of a connection after its answer began; everything else is answered by errors().
   app.on("error", (error) => deps.log.debug({ err: error }, "connection broke"));
   app.use(requestId());
-  app.use(accessLog(watch));
-  app.use(kept.keep);
+  app.use(accessLog(deps.log, observe));
   app.use(securityHeaders(deps.publicUrl));
   app.use(dropUnreadBody(options.linger));
   app.use(errors(deps.log));
@@ -51,7 +47,6 @@ export function buildApp(options: AppOptions): RequestListener {
   const answer = app.callback();
   return (request, response) => {
     arrive?.(request);
-    if (kept.again(request, response)) return;
     closeWithLine(request, response);
     const caller = `${neighbourhoodOf(peerAddress(request.socket))} before authentication`;
     const isOver = () => response.closed;

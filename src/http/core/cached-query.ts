@@ -18,9 +18,8 @@ export type CachedQueryOptions<Value> = Readonly<{
 }>;
 
 /**
- * How long a copy may outlive a change whose announcement was lost with its connection. An answer
- * that was made from it may be given for as long again (response-cache.ts): what is revoked elsewhere
- * is so here within a second.
+ * How long a copy may outlive a change whose announcement was lost with its connection: what is revoked
+ * elsewhere is so here within a second.
  */
 const lifeMsDefault = 500;
 const entriesMaxDefault = 10_000;

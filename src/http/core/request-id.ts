@@ -7,13 +7,10 @@ import { stateOf } from "./state.ts";
 const wellFormed = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/;
 
 /** A caller's `X-Request-Id` is kept when it is well-formed, so that a chain of services can be followed. */
-export function requestIdOf(given: unknown): string {
-  return typeof given === "string" && wellFormed.test(given) ? given : randomUUID();
-}
-
 export function requestId(): Middleware {
   return async (ctx, next) => {
-    const id = requestIdOf(ctx.get("x-request-id"));
+    const given = ctx.get("x-request-id");
+    const id = wellFormed.test(given) ? given : randomUUID();
     stateOf(ctx).requestId = id;
     ctx.set("X-Request-Id", id);
     await next();

@@ -1,4 +1,3 @@
-import type { OutgoingHttpHeaders } from "node:http";
 import type { Context } from "koa";
 
 import { nowKnown } from "../../platform/event-loop/operation.ts";
@@ -16,8 +15,6 @@ export type RequestState = {
   code?: string;
   /** Set for pages: shows a problem to a person instead of a program. */
   showProblem?: (problem: Problem) => string;
-  /** The answer, when it holds for ever: what it was before it became a 304. */
-  lasting?: Readonly<{ headers: OutgoingHttpHeaders; body: string | Buffer }>;
 };
 
 export function stateOf(ctx: Pick<Context, "state">): RequestState {
