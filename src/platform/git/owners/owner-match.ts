@@ -1,58 +1,47 @@
 import type { OwnerEntry, OwnerSection } from "./code-owners.ts";
-import { GlobIndex } from "./glob-index.ts";
-import { type Budget, compileGlob, spend } from "./path-glob.ts";
+import { type Budget, compileGlob, type Glob, spend } from "./path-glob.ts";
 
-/** A place among the directories that patterns name, shared by all patterns that begin alike. */
-type Place = {
-  readonly literals: Map<string, Place>;
-  readonly globs: GlobIndex<Place>;
-  /** After `**`: any directories may come before what follows. */
-  any: Place | undefined;
-  readonly isAny: boolean;
-  /** Index of the last entry whose pattern ends here. */
-  last: number;
-  /** One of those entries excludes what matches. */
+/** `**` before a slash: any directories, or none. */
+const any = Symbol("any directories");
+
+type Part = string | Glob | typeof any;
+
+type Pattern = Readonly<{
+  /** Of its entry. */
+  index: number;
   excludes: boolean;
-};
+  parts: readonly Part[];
+}>;
 
-const newPlace = (isAny = false): Place => ({
-  literals: new Map(),
-  globs: new GlobIndex(),
-  any: undefined,
-  isAny,
-  last: -1,
-  excludes: false,
-});
-
-/** The patterns of one section, compiled to match many paths. */
-export type SectionMatcher = Readonly<{ section: OwnerSection; root: Place }>;
+/** The patterns of one section, the last first. */
+export type SectionMatcher = Readonly<{
+  section: OwnerSection;
+  /** By the literal directories and name that the pattern begins with. */
+  byPrefix: ReadonlyMap<string, readonly Pattern[]>;
+  /** Of those that begin with a wildcard, by the literal name that they end with. */
+  byName: ReadonlyMap<string, readonly Pattern[]>;
+}>;
 
 export function compileSection(section: OwnerSection): SectionMatcher {
-  const root = newPlace();
-  for (const [index, { pattern, excludes }] of section.entries.entries()) {
-    const parts = pattern.slice(1).split("/");
-    let place = root;
-    for (const [at, part] of parts.entries()) {
-      place = at < parts.length - 1 && part === "**" ? anyOf(place) : childOf(place, part);
-    }
-    place.last = index;
-    place.excludes ||= excludes;
+  const byPrefix = new Map<string, Pattern[]>();
+  const byName = new Map<string, Pattern[]>();
+  for (const [index, { pattern, excludes }] of [...section.entries.entries()].reverse()) {
+    const texts = pattern.slice(1).split("/");
+    const parts = texts.map((text, at) =>
+      at < texts.length - 1 && text === "**" ? any : compileGlob(text),
+    );
+    const literals = parts.findIndex((part) => typeof part !== "string");
+    const prefix = parts.slice(0, literals < 0 ? parts.length : literals);
+    const name = parts.at(-1);
+    const [map, key] =
+      prefix.length === 0 && typeof name === "string"
+        ? ([byName, name] as const)
+        : ([byPrefix, prefix.join("/")] as const);
+    const sharing = map.get(key) ?? [];
+    map.set(key, sharing);
+    sharing.push({ index, excludes, parts });
   }
-  return { section, root };
-}
-
-function anyOf(place: Place): Place {
-  if (place.isAny) return place;
-  place.any ??= newPlace(true);
-  return place.any;
-}
-
-function childOf(place: Place, part: string): Place {
-  const glob = compileGlob(part);
-  if (typeof glob !== "string") return place.globs.add(part, glob, newPlace);
-  const known = place.literals.get(glob) ?? newPlace();
-  place.literals.set(glob, known);
-  return known;
+  return { section, byPrefix, byName };
 }
 
 /**
@@ -63,34 +52,57 @@ function childOf(place: Place, part: string): Place {
  * @throws TooManySteps when the budget is used up
  */
 export function decidingEntry(
-  { section, root }: SectionMatcher,
+  matcher: SectionMatcher,
   path: readonly string[],
   budget: Budget,
 ): OwnerEntry | undefined {
-  let places: ReadonlySet<Place> = withAny([root]);
-  for (const part of path) {
-    const next: Place[] = [];
-    for (const place of places) {
-      spend(budget, 1);
-      if (place.isAny) next.push(place);
-      const literal = place.literals.get(part);
-      if (literal !== undefined) next.push(literal);
-      next.push(...place.globs.matching(part, budget));
-    }
-    places = withAny(next);
-  }
+  const names = path.map((text) => ({ text, characters: [...text] }));
   let last = -1;
-  for (const place of places) {
-    spend(budget, 1);
-    if (place.excludes) return undefined;
-    last = Math.max(last, place.last);
+  for (const patterns of candidates(matcher, path)) {
+    for (const { index, excludes, parts } of patterns) {
+      spend(budget, 1);
+      if (index < last && !excludes) continue;
+      if (!matches(parts, names, budget)) continue;
+      if (excludes) return undefined;
+      last = index;
+    }
   }
-  return section.entries[last];
+  return matcher.section.entries[last];
 }
 
-/** `**` may match no directory at all. */
-function withAny(places: readonly Place[]): ReadonlySet<Place> {
-  const all = new Set(places);
-  for (const { any } of places) if (any !== undefined) all.add(any);
-  return all;
+function* candidates({ byPrefix, byName }: SectionMatcher, path: readonly string[]) {
+  yield byPrefix.get("") ?? [];
+  yield byName.get(path.at(-1) ?? "") ?? [];
+  let prefix = "";
+  for (const [at, part] of path.entries()) {
+    prefix = at === 0 ? part : `${prefix}/${part}`;
+    yield byPrefix.get(prefix) ?? [];
+  }
 }
+
+type Name = Readonly<{ text: string; characters: readonly string[] }>;
+
+function matches(parts: readonly Part[], path: readonly Name[], budget: Budget): boolean {
+  let part = 0;
+  let at = 0;
+  let run: readonly [part: number, at: number] | undefined;
+  for (let name = path[0]; name !== undefined; name = path[at]) {
+    spend(budget, 1);
+    const current = parts[part];
+    if (current === any) {
+      run = [part + 1, at];
+      part += 1;
+    } else if (current !== undefined && matchesName(current, name, budget)) {
+      part += 1;
+      at += 1;
+    } else if (run !== undefined) {
+      // The last `**` takes one directory more.
+      run = [run[0], run[1] + 1];
+      [part, at] = run;
+    } else return false;
+  }
+  return part === parts.length;
+}
+
+const matchesName = (part: string | Glob, name: Name, budget: Budget): boolean =>
+  typeof part === "string" ? part === name.text : part(name.characters, budget);

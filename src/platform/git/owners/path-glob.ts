@@ -21,8 +21,6 @@ type Token =
       matches: (character: string) => boolean;
       /** Steps that one comparison takes. */
       cost: number;
-      /** The one character that matches, where there is only one. */
-      literal?: string | undefined;
     }>;
 
 /**
@@ -35,16 +33,6 @@ export function compileGlob(pattern: string): Glob | string {
   if (!/[*?[]/.test(pattern)) return pattern.replaceAll(/\\(.)/g, "$1");
   const tokens = tokensOf(pattern);
   return (part, budget) => matches(tokens, part, budget);
-}
-
-/** Texts that every part matched by the pattern contains, in order. */
-export function literalPieces(pattern: string): readonly string[] {
-  const pieces = [""];
-  for (const token of tokensOf(pattern)) {
-    if (token.kind === "run" || token.literal === undefined) pieces.push("");
-    else pieces.push((pieces.pop() ?? "") + token.literal);
-  }
-  return pieces.filter((piece) => piece !== "");
 }
 
 function tokensOf(pattern: string): readonly Token[] {
@@ -74,7 +62,6 @@ const literally = (literal: string): Token => ({
   kind: "one",
   matches: (other) => other === literal,
   cost: 1,
-  literal,
 });
 
 type CharacterSet = Readonly<{
