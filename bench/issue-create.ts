@@ -109,7 +109,7 @@ function creating(processes: 1 | 2) {
     const store = stores[writer % processes] ?? stores[0];
     const issueId = IssueId.parse(randomUUID());
     const command = { type: "CreateIssue", issueId, details, projectId, by, at: now() } as const;
-    return createIssue({ store, now }, command, metadataFor(issueId), true);
+    return createIssue({ store, now }, command, metadataFor(issueId));
   };
 }
 

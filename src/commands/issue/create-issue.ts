@@ -12,26 +12,14 @@ export type CreatedIssue = Readonly<{ localId: LocalId; position: bigint }>;
 
 type CreateIssue = Extract<IssueCommand, { type: "CreateIssue" }>;
 
-/** A stream without events. */
-const absent = {
-  state: issue.decider.initialState,
-  revision: "none",
-  position: undefined,
-} as const;
-
-/**
- * Creates an issue and numbers it; may be repeated with the same issue and command.
- *
- * @param isFirst the request cannot have been made before: saves reading the new stream
- */
+/** Creates an issue and numbers it; may be repeated with the same issue and command. */
 export async function createIssue(
   deps: IssueDeps,
   command: CreateIssue,
   metadata: EventMetadata,
-  isFirst: boolean,
 ): Promise<CreatedIssue> {
   const order = { id: command.issueId, command, metadata };
-  const { position } = await handle(deps.store, issue, order, isFirst ? absent : undefined);
+  const { position } = await handle(deps.store, issue, order);
   invariant(position !== undefined, "an issue was created");
   const { projectId, issueId: subjectId } = command;
   return assignLocalId(

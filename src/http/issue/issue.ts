@@ -95,10 +95,7 @@ const postIssue = route({
       details,
       ...projectStampOf(request, deps),
     } as const;
-    const isFirst = request.header("idempotency-key") === "";
-    await request.executeProcess((metadata) =>
-      createIssue(commandDeps(deps), command, metadata, isFirst),
-    );
+    await request.executeProcess((metadata) => createIssue(commandDeps(deps), command, metadata));
     const row = await findIssueById(deps.db, issueId);
     if (row === undefined) throw issueNotFound();
     return presented(row, request, deps);
