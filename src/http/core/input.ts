@@ -40,9 +40,8 @@ export function readInput(route: Route, ctx: Context, json: unknown): Input {
     ...asOfErrors(route, ctx),
   ];
   if (errors.length > 0) throw invalid(errors);
-  // Kept for the next request at the same URL.
   return {
-    query: Object.freeze(dataOf(query)),
+    query: dataOf(query),
     body: dataOf(body),
     page: page?.ok ? pageRequest(page.data) : undefined,
     asOf: asOf?.ok && asOf.data.asOf !== undefined ? untilOf(asOf.data.asOf) : undefined,

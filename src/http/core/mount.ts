@@ -5,7 +5,6 @@ import { invariant } from "../../platform/invariant.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { readParams } from "./input.ts";
 import type { Route, RoutePath } from "./route.ts";
-import { routeCache } from "./route-cache.ts";
 import { type Machinery, serve } from "./serve.ts";
 
 /**
@@ -13,47 +12,22 @@ import { type Machinery, serve } from "./serve.ts";
  * method, and 404 for the rest.
  */
 export function mount(routes: readonly Route[], machinery: Machinery): Middleware {
-  const before = routeCache();
-  const routerOf = byFirstSegment(inOrder(routes), (router, { route, path }) => {
+  const router = new Router({ strict: true, sensitive: true });
+  for (const { route, path } of inOrder(routes)) {
     router[route.method](routerPath(withoutSlash(path)), async (ctx, next) => {
       const params = readParams(route, ctx["params"]);
       // Not this operation's kind of id: another route may have the same shape.
       if (params === undefined) return await next();
-      await serve(ctx, before.note(ctx, { route, params }), machinery);
+      await serve(ctx, { route, params }, machinery);
     });
-  });
+  }
+  const answerRoute = router.routes() as unknown as Middleware;
 
   return async (ctx) => {
     ctx.path = withoutSlash(ctx.path);
-    const cached = before.find(ctx);
-    if (cached !== undefined) return await serve(ctx, cached, machinery);
-    const { router, answerRoute } = routerOf(ctx.path);
     await answerRoute(ctx, async () => answerUnknown(ctx, router));
   };
 }
-
-type Routing = Readonly<{ router: Router; answerRoute: Middleware }>;
-
-/** A router tries each of its routes, so each gets those alone that a path with this first segment may match. */
-function byFirstSegment(
-  placed: readonly Placed[],
-  add: (router: Router, placed: Placed) => void,
-): (path: string) => Routing {
-  const firstOf = (path: string): string => path.split("/", 2)[1] ?? "";
-  const routing = (which: (first: string) => boolean): Routing => {
-    const router = new Router({ strict: true, sensitive: true });
-    for (const each of placed) if (which(firstOf(each.path))) add(router, each);
-    return { router, answerRoute: router.routes() as unknown as Middleware };
-  };
-  const firsts = new Set(placed.map(({ path }) => firstOf(path)).filter(isLiteral));
-  const known = new Map(
-    [...firsts].map((first) => [first, routing((each) => each === first || !isLiteral(each))]),
-  );
-  const others = routing((first) => !isLiteral(first));
-  return (path) => known.get(firstOf(path)) ?? others;
-}
-
-const isLiteral = (segment: string): boolean => vagueness(segment) === 0;
 
 /** Every route answers with and without a slash at the end. */
 export function withoutSlash<Path extends string>(path: Path): Path {

@@ -16,14 +16,16 @@ import { type Answer, emptyAnswer, send } from "./answer.ts";
 import { type BodyLimits, bodyLimitsDefault, jsonOf, readForm, readJson } from "./body.ts";
 import type { Deps } from "./deps.ts";
 import { anonymousCallerOf, type Idempotency, type Progress } from "./idempotency.ts";
-import { readInput } from "./input.ts";
+import { type Input, readInput } from "./input.ts";
 import { isOpenToAll, mustBeFor, neededHere, resolveOwner, runRoute } from "./operation.ts";
 import { clientSignal, peerOf } from "./peer.ts";
 import type { RequestContext } from "./request.ts";
 import type { HandlerInput, Route } from "./route.ts";
-import type { MatchedRoute } from "./route-cache.ts";
 import { noteCaller, noteOperation, stateOf } from "./state.ts";
 import { requestBody, spooledBody, watchConnection } from "./stream.ts";
+
+/** The operation that the method and path of a request name. */
+export type MatchedRoute = Readonly<{ route: Route; params: Readonly<Record<string, unknown>> }>;
 
 /** What serving a route takes beside the route. */
 export type Machinery = Readonly<{
@@ -80,7 +82,11 @@ async function serveInOrder(
   // A reader that stalls holds a process, or a file, for as long.
   if (route.reply === "stream" || route.alsoAs !== undefined) watchConnection(ctx, downloadLimits);
   const work = async (bytes?: Buffer): Promise<void> => {
-    const body = await takeIn(ctx, matched, bytes ?? bodyLimitsOf(route, bodyLimits));
+    const { bytes: body, input } = await takeIn(
+      ctx,
+      matched,
+      bytes ?? bodyLimitsOf(route, bodyLimits),
+    );
     const immutable: { tag?: string } = {};
     const run: Run = async (using, commandId, { first, admission: ask }) => {
       const again = isCheckedOnce(route) ? async () => first : ask;
@@ -88,9 +94,9 @@ async function serveInOrder(
       const request = requestContext(ctx, using, context);
       return await runRoute(
         route,
-        { params: matched.params, ...matched.input, request } as HandlerInput,
+        { params: matched.params, ...input, request } as HandlerInput,
         using,
-        matched.input?.asOf,
+        input.asOf,
       );
     };
     const answer =
@@ -209,17 +215,15 @@ function bodyLimitsOf({ access }: Route, usual: BodyLimits): BodyLimits {
  * Parses what the request says.
  *
  * @param from the bytes of a body that has come, or limits to read it within
- * @returns the bytes of a body that is no upload
+ * @returns the bytes of a body that is no upload, and what was parsed
  */
 async function takeIn(
   ctx: Context,
-  matched: MatchedRoute,
+  { route }: MatchedRoute,
   from: Buffer | BodyLimits,
-): Promise<Buffer | undefined> {
-  const { route } = matched;
+): Promise<Readonly<{ bytes: Buffer | undefined; input: Input }>> {
   const body = route.body && (await parsedBody(ctx, route, from));
-  matched.input ??= readInput(route, ctx, body?.json);
-  return body?.bytes;
+  return { bytes: body?.bytes, input: readInput(route, ctx, body?.json) };
 }
 
 function parsedBody(ctx: Context, { form }: Route, from: Buffer | BodyLimits) {
