@@ -14,7 +14,6 @@ import { isFinished, type PipelineStatus } from "../../events/pipeline/status.ts
 import { unreachable } from "../../platform/invariant.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import type { Decider, Slice } from "../core/decider.ts";
-import type { Known } from "../core/handle.ts";
 
 /** The identity that every event of a job carries. */
 export type JobIds = Readonly<{ jobId: JobId; pipelineId: PipelineId; projectId: ProjectId }>;
@@ -207,20 +206,6 @@ export const job: Slice<JobState, JobCommand, typeof jobEvents> = {
   events: jobEvents,
   stream: jobStream,
   decider,
-};
-
-/** A job that was planned and nothing else. */
-export const noPast: Known<JobState> = {
-  state: initialState,
-  revision: "none",
-  position: undefined,
-};
-
-/** A job that was queued and nothing else: what nearly every job is when an agent claims it. */
-export const queuedFirst: Known<JobState> = {
-  state: { ...initialState, status: "PENDING", attempt: 1, queued: true },
-  revision: 0n,
-  position: undefined,
 };
 
 type Of<Type extends JobCommand["type"]> = Extract<JobCommand, { type: Type }>;

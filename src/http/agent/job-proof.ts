@@ -1,15 +1,8 @@
-import { LRUCache } from "lru-cache";
 import { z } from "zod";
 
 import { placeOfNumber } from "../../events/pipeline/number.ts";
 import type { PipelineStatus } from "../../events/pipeline/status.ts";
-import {
-  isLetEnd,
-  type JobRunRow,
-  type NewRun,
-  noteRunContact,
-  ofNewRun,
-} from "../../platform/job-log/store.ts";
+import { isLetEnd, type JobRunRow, noteRunContact } from "../../platform/job-log/store.ts";
 import { hashToken } from "../../platform/key/token.ts";
 import { noteActivity } from "../../projections/agent/contact.ts";
 import { findJobAndRun } from "../../projections/agent/job.ts";
@@ -66,37 +59,6 @@ export async function provedRun(
     await noteActivity(deps.db, { agentId: run.agent_id, ip: request.ip, at });
   }
   return { job, run, token, isCanceling };
-}
-
-type GivenRun = Readonly<{ jobNumber: number; job: JobRow; run: JobRunRow }>;
-
-/** Runs that this process gave to agents a moment ago, by the hash of their tokens. */
-const givenRuns = new LRUCache<string, GivenRun>({ max: 1_000, ttl: contactEveryMs });
-
-/** Keeps a run that is about to be given to an agent, which confirms it next, mostly to the same process. */
-export function keepGiven(jobNumber: number, job: JobRow, begun: NewRun): void {
-  const run = { ...begun, ...ofNewRun, cancels_gracefully: begun.cancels_gracefully ?? false };
-  givenRuns.set(run.token_hash, { jobNumber, job, run });
-}
-
-/**
- * As `provedRun`, for an agent that says that it has begun: a run that was given to it a moment ago is not looked up. It
- * may be over by now, upon which it cannot be confirmed.
- *
- * @throws what `provedRun` throws
- */
-export async function provedStart(
-  request: RequestContext,
-  deps: Deps,
-  given: Readonly<{ jobNumber: number; inBody: string }>,
-): Promise<ProvedRun> {
-  const token = sentToken(request, "job-token", given.inBody);
-  const key = hashToken(token);
-  const known = givenRuns.get(key);
-  // What the agent says later may depend on what has been stored since.
-  givenRuns.delete(key);
-  if (known?.jobNumber !== given.jobNumber) return provedRun(request, deps, given);
-  return { job: known.job, run: known.run, token, isCanceling: false };
 }
 
 /** The agent knows two ends that are not its own; a run that was given to another agent has failed. */

@@ -1,4 +1,4 @@
-import { handleKept } from "../../commands/core/handle-kept.ts";
+import { handle } from "../../commands/core/handle.ts";
 import { job as jobSlice } from "../../commands/pipeline/job.ts";
 import { bySystem } from "../../events/core/system.ts";
 import type { JobFailureReason } from "../../events/pipeline/job.ts";
@@ -67,7 +67,7 @@ export async function record(
       // One request may record the start and the end.
       const commandId = deterministicId(metadata.commandId, report.type);
       const order = { id: job.id, command, metadata: { ...metadata, commandId } };
-      return handleKept(deps.store, jobSlice, order);
+      return handle(deps.store, jobSlice, order);
     });
   } catch (error) {
     const isOver = error instanceof Refusal && /^job\.(?:finished|not_yours)$/.test(error.code);
@@ -92,5 +92,5 @@ export async function recordUnreadable(
   const why = { reason: "data_integrity_failure", message, exitCode: null, rules } as const;
   const command = { type: "RecordJobFailed", ...ids, ...of, ...why } as const;
   const metadata = bySystem({ commandId: deterministicId("unreadable", run.token_hash) }, at);
-  await handleKept(store, jobSlice, { id: job.id, command, metadata });
+  await handle(store, jobSlice, { id: job.id, command, metadata });
 }

@@ -9,7 +9,6 @@ import { hashToken, isToken } from "../../platform/key/token.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { type AgentRow, findAgentByToken } from "../../projections/agent/agent.ts";
 import { type AgentContactRow, noteContact } from "../../projections/agent/contact.ts";
-import { cachedQueryFor } from "../core/cached-query.ts";
 import type { Deps } from "../core/deps.ts";
 import type { RequestContext } from "../core/request.ts";
 
@@ -61,24 +60,14 @@ export function sentToken(request: RequestContext, header: string, inBody: strin
 /** @throws Refusal 403 */
 export async function agentOf(
   request: RequestContext,
-  { db, onChange }: Pick<Deps, "db" | "onChange">,
+  { db }: Pick<Deps, "db">,
   inBody: string,
 ): Promise<AgentRow> {
   const tokenHash = hashToken(sentToken(request, "runner-token", inBody));
-  const row = await agentsByToken({ db, onChange }).get(tokenHash);
+  const row = await findAgentByToken(db, tokenHash);
   if (row === undefined) throw badToken();
   return row;
 }
-
-/** An agent that works sends requests many times a second. */
-const agentsByToken = cachedQueryFor<AgentRow>(
-  (tokenHash, { db }) => findAgentByToken(db, tokenHash),
-  (agents, subject) => {
-    if (subject === "agents" || subject === undefined) agents.forget();
-    // It is heard before `agents`, by those who wait for it as well.
-    else agents.forget(({ id }) => subject === `agent-${id}`);
-  },
-);
 
 /**
  * The agent that a request proves to come from. Its contact is noted, and a new token that it uses for

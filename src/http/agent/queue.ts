@@ -1,8 +1,6 @@
 import { LRUCache } from "lru-cache";
 
 import { Limit } from "../../platform/limit.ts";
-import type { QueuedJob, QueueFilter } from "../../projections/pipeline/queue.ts";
-import type { FoundJobs } from "../../workers/pipeline/claim.ts";
 import type { Deps } from "../core/deps.ts";
 
 /** A request of an agent is answered within this time, whether or not there is a job. */
@@ -10,10 +8,6 @@ export const holdMsDefault = 50_000;
 /** Polls of one process that look into the queue at one time. */
 const looksAtOnce = 4;
 const kindsMax = 1_000;
-/** Another process may give out jobs, and a right may end unheard, while a look is shared. */
-const sharedMs = 250;
-
-type Find = (filter: QueueFilter) => Promise<readonly QueuedJob[]>;
 
 /**
  * Requests of one agent that are held at once: a program with its token on as many machines. The oldest one is answered
@@ -48,13 +42,6 @@ type Waiting = Readonly<{
   /** Resolves when something was queued since `seen`, the agent was changed, or nothing more is to be waited for. */
   next: (seen: number, held: HeldRequest, signal: AbortSignal) => Promise<void>;
   look: Limit;
-  /**
-   * What of the queue fits agents of this kind. Those that look while nothing was queued since another of them began to
-   * look share its answer, for at most `sharedMs`: which of them a job is given to is decided when it is claimed.
-   */
-  find: (kind: string, filter: QueueFilter, run: Find) => Promise<FoundJobs>;
-  /** Notes that a job is not to be given out any more, until it is queued again. */
-  noteTaken: (jobId: string) => void;
   /** Notes that a job which looks have passed over is in the queue as before. */
   noteFreed: () => void;
   /** Notes that a look which began at `seen` found nothing for agents of this kind. */
@@ -69,46 +56,6 @@ type Waiting = Readonly<{
 const awaited: ReadonlySet<string> = new Set(["jobs", "job-settings"]);
 
 const waitingByListener = new WeakMap<Deps["onChange"], Waiting>();
-
-type Look = Readonly<{
-  found: Promise<readonly QueuedJob[]>;
-  /** Ids of jobs that were given out since it began. */
-  taken: Set<string>;
-}>;
-
-/** Undefined when there may be more jobs, and a new look is needed. */
-async function leftOf({ found, taken }: Look, limit: number): Promise<FoundJobs | undefined> {
-  const all = await found;
-  const jobs = all.filter(({ job }) => !taken.has(job.id));
-  const areAll = all.length < limit;
-  return jobs.length > 0 || areAll ? { jobs, areAll } : undefined;
-}
-
-/** Looks into the queue that agents of one kind share; see Waiting. */
-function sharedLooks(): Pick<Waiting, "find" | "noteTaken"> & Readonly<{ clear: () => void }> {
-  const looks = new LRUCache<string, Look>({ max: kindsMax, ttl: sharedMs, ttlAutopurge: true });
-  const begin = (key: string, found: Look["found"]): Look => {
-    const look = { found, taken: new Set<string>() };
-    looks.set(key, look);
-    found.catch(() => looks.get(key) === look && looks.delete(key));
-    return look;
-  };
-  return {
-    async find(kind, filter, run) {
-      const key = JSON.stringify([kind, filter.limit, filter.except]);
-      for (;;) {
-        const look = looks.get(key) ?? begin(key, run(filter));
-        const left = await leftOf(look, filter.limit);
-        if (left !== undefined) return left;
-        if (looks.get(key) === look) looks.delete(key);
-      }
-    },
-    noteTaken(jobId) {
-      for (const { taken } of looks.values()) taken.add(jobId);
-    },
-    clear: () => looks.clear(),
-  };
-}
 
 type Place = Readonly<{ over: AbortSignal; leave: () => void }>;
 
@@ -161,12 +108,10 @@ export function waitingFor(onChange: Deps["onChange"]): Waiting {
   const placeFor = heldPlaces();
   const changed = new Set<HeldRequest>();
   const nothing = new LRUCache<string, number>({ max: kindsMax });
-  const looks = sharedLooks();
   let ended = false;
   let queued = 0;
   const wakeAll = (): void => {
     queued += 1;
-    looks.clear();
     for (const wake of wakes.values()) wake();
   };
   const noteChanged = (subject: string | undefined): void => {
@@ -179,13 +124,9 @@ export function waitingFor(onChange: Deps["onChange"]): Waiting {
   onChange((subject) => {
     noteChanged(subject);
     if (subject === undefined || awaited.has(subject)) wakeAll();
-    // Which projects an agent works for may have changed.
-    else looks.clear();
   });
   const waiting: Waiting = {
     look: new Limit({ name: "agent.looks", total: looksAtOnce, whenFull: "wait" }),
-    find: looks.find,
-    noteTaken: looks.noteTaken,
     ended: () => ended,
     end() {
       ended = true;

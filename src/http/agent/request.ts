@@ -9,18 +9,16 @@ import { timeoutSignal } from "../../platform/time/timeout-signal.ts";
 import type { AgentRow } from "../../projections/agent/agent.ts";
 import { artifactsOf } from "../../projections/agent/artifact.ts";
 import { projectIdsOf } from "../../projections/agent/project.ts";
-import { type QueuedJob, type QueueFilter, queuedJobs } from "../../projections/pipeline/queue.ts";
+import type { QueuedJob } from "../../projections/pipeline/queue.ts";
 import { findProjectById } from "../../projections/project/project.ts";
-import { type Claim, type ClaimedJob, claimNextJob } from "../../workers/pipeline/claim.ts";
+import { type ClaimedJob, claimNextJob } from "../../workers/pipeline/claim.ts";
 import { isProtectedRef } from "../../workers/pipeline/create.ts";
 import { type JobPayload, jobPayload } from "../../workers/pipeline/payload.ts";
 import type { StreamReply } from "../core/answer.ts";
 import type { Deps } from "../core/deps.ts";
 import type { RequestContext } from "../core/request.ts";
 import { type Route, route } from "../core/route.ts";
-import { factsOf } from "./facts.ts";
 import { featuresNeeded, type JobAnswer, jobAnswer, neededFeatures } from "./job-answer.ts";
-import { keepGiven } from "./job-proof.ts";
 import { recordUnreadable } from "./job-record.ts";
 import { keepRun } from "./masks.ts";
 import { AgentProof, agentOf, featuresOf, provedAgent } from "./proof.ts";
@@ -118,10 +116,7 @@ async function nextWhileHeld(
       if (!now.agent.active) return "inactive";
       kind = kindOf(now);
       const before = waiting.seen();
-      const find = (filter: QueueFilter) =>
-        waiting.find(kind, filter, (all) => queuedJobs(deps.db, all));
-      const { noteTaken: taken, noteFreed: freed } = waiting;
-      const next = await nextJob(deps, { ...now, find, taken, freed });
+      const next = await nextJob(deps, now, waiting.noteFreed);
       if (next === "none") waiting.noteNothing(kind, before);
       return next === "none" ? undefined : next;
     };
@@ -150,7 +145,8 @@ function kindOf({ agent, features }: Asking): string {
 /** Claims a job that fits and puts together what the agent needs to run it. */
 async function nextJob(
   deps: Deps,
-  { agent, features, ...looking }: Asking & Required<Pick<Claim, "find" | "taken" | "freed">>,
+  { agent, features }: Asking,
+  freed: () => void,
 ): Promise<JobAnswer | "none" | undefined> {
   const token = newToken(tokenPrefixes.job);
   const tokenHash = hashToken(token);
@@ -165,7 +161,7 @@ async function nextJob(
     return !agent.protected || isOfProtectedRef(deps, queued);
   };
   const by = { agentId: agent.id, tokenHash };
-  const claimed = await claimNextJob(deps, { ...by, ...looking, filter, mayTake });
+  const claimed = await claimNextJob(deps, { ...by, freed, filter, mayTake });
   if (claimed === undefined) return "none";
   return begun(deps, { agent, features }, { ...claimed, token });
 }
@@ -190,8 +186,6 @@ async function begun(
   { agent, features }: Asking,
   { job, position, token, spec, hasArtifacts }: Begun,
 ): Promise<JobAnswer | undefined> {
-  const facts = await factsOf(deps, job);
-  if (facts === undefined) return undefined;
   const run = {
     job_id: job.id,
     attempt: job.attempt,
@@ -202,7 +196,7 @@ async function begun(
     cancels_gracefully: features.has(cancelsGracefully),
   };
   const [payload] = await Promise.all([
-    jobPayload(deps, job, token, { spec, facts, hasArtifacts }).catch(async (error: unknown) => {
+    jobPayload(deps, job, token, { spec, hasArtifacts }).catch(async (error: unknown) => {
       if (!(error instanceof NotOpened)) throw error;
       deps.log.warn({ err: error, jobId: job.id }, "a job cannot be read");
       return recordUnreadable(deps, { job, run, rules: spec });
@@ -211,7 +205,6 @@ async function begun(
   ]);
   if (payload === undefined) return undefined;
   keepRun(run.token_hash, token, payload);
-  keepGiven(payload.number, job, run);
   const dependencies = await archives(deps, payload);
   return jobAnswer({ payload, token, agent, dependencies, publicUrl: deps.publicUrl });
 }

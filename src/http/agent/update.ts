@@ -12,13 +12,7 @@ import type { StreamReply } from "../core/answer.ts";
 import type { Deps } from "../core/deps.ts";
 import { type Route, route } from "../core/route.ts";
 import { int } from "../core/schema.ts";
-import {
-  goingStatus,
-  JobNumberParams,
-  type ProvedRun,
-  provedRun,
-  provedStart,
-} from "./job-proof.ts";
+import { goingStatus, JobNumberParams, type ProvedRun, provedRun } from "./job-proof.ts";
 import { confirm, type Report, record } from "./job-record.ts";
 import { masksOf, mayRelease } from "./masks.ts";
 import { protocol } from "./protocol.ts";
@@ -52,8 +46,7 @@ const updateJob = route({
   errors: [403, 422],
   async handle({ params, body, request }, deps) {
     const { jobNumber } = params;
-    const prove = body.state === "running" ? provedStart : provedRun;
-    const proved = await prove(request, deps, { jobNumber, inBody: body.token });
+    const proved = await provedRun(request, deps, { jobNumber, inBody: body.token });
     await confirm(request, deps, proved);
     if (body.state === "running") {
       return answered(deps, proved, 200, goingStatus(proved));

@@ -10,7 +10,7 @@ import {
   isContainerToken,
 } from "../../platform/container/token.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import type { GrantProof } from "../../projections/access/caller.ts";
+import { findGrantHolder, type GrantProof } from "../../projections/access/caller.ts";
 import { findUserById } from "../../projections/user/user.ts";
 import { anonymous } from "../access/authenticate.ts";
 import { type Caller, requireScope } from "../access/gate.ts";
@@ -25,7 +25,6 @@ import {
 } from "../registry/access.ts";
 import { mayListCatalog } from "./catalog.ts";
 import { containerRefusal } from "./error.ts";
-import { grantHolder } from "./holder.ts";
 import { type ImageName, isImageName, readImageName, unknownName } from "./name.ts";
 
 export type ContainerAccessDeps = RegistryAccessDeps & Readonly<{ tokens: ContainerTokens }>;
@@ -142,7 +141,7 @@ async function callerOf(
   if (jobTokenHash !== undefined) return await callerOfJob(db, jobTokenHash);
   if (user === null) return anonymous;
   const { id, alias, via, tokenId, passwordMark } = user;
-  const row = await grantHolder(proofOf(user), deps);
+  const row = await findGrantHolder(deps.db, proofOf(user));
   if (row === undefined || (row.expires_at !== null && row.expires_at < now())) return undefined;
   if (tokenId === null && tokens.passwordMark(row.password_hash) !== passwordMark) return undefined;
   const granted = Object.values(access).flat();

@@ -1,7 +1,4 @@
-import type { Knex } from "knex";
 import { LRUCache } from "lru-cache";
-
-import type { Watching } from "../../projections/core/visible.ts";
 
 export type CachedQuery<Value> = Readonly<{
   /** From memory, or loaded. What is not there is looked for again each time. */
@@ -65,29 +62,5 @@ export function cachedQuery<Value>(
       if (which === undefined) return entries.clear();
       for (const [key, { value }] of entries) if (which(value)) entries.delete(key);
     },
-  };
-}
-
-type Source = Readonly<{ db: Knex }> & Pick<Watching, "onChange">;
-
-/**
- * One cache for each source of changes: a process has one, a process of tests several.
- *
- * @param forget drops what a change of this subject makes stale; undefined means any subject
- */
-export function cachedQueryFor<Value, From extends Source = Source>(
-  load: (key: string, from: From) => Promise<Value | undefined>,
-  forget: (cache: CachedQuery<Value>, subject: string | undefined) => void,
-  options: CachedQueryOptions<Value> = {},
-): (from: From) => CachedQuery<Value> {
-  const caches = new WeakMap<Source["onChange"], CachedQuery<Value>>();
-  return (from) => {
-    const { onChange } = from;
-    const known = caches.get(onChange);
-    if (known !== undefined) return known;
-    const cache = cachedQuery((key) => load(key, from), options);
-    onChange((subject) => forget(cache, subject));
-    caches.set(onChange, cache);
-    return cache;
   };
 }

@@ -59,13 +59,6 @@ export type GivenRun = NewRun &
     given_position: bigint;
   }>;
 
-/** What the row of a run begins with beside that. */
-export const ofNewRun: Pick<JobRunRow, Later | Ending> = {
-  ...{ confirmed_at: null, final_at: null, watched_at: null, sealed_at: null },
-  ...{ canceling_until: null, over_at: null },
-  ...{ received: 0n, stored: 0n, tail: Buffer.alloc(0) },
-};
-
 /**
  * One that was given up before it is noted stays so. So does the run of an agent that was given the job after it, which
  * the log decides: the clocks of the processes that give jobs may differ.

@@ -1,5 +1,5 @@
-import { handleKept } from "../../commands/core/handle-kept.ts";
-import { job, queuedFirst } from "../../commands/pipeline/job.ts";
+import { handle } from "../../commands/core/handle.ts";
+import { job } from "../../commands/pipeline/job.ts";
 import { bySystem } from "../../events/core/system.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { RevisionConflict } from "../../platform/event-store/event-store.ts";
@@ -13,22 +13,12 @@ export type Claim = Readonly<{
   agentId: string;
   /** Which queued jobs fit the agent; see QueueFilter. */
   filter: Omit<QueueFilter, "limit" | "except">;
-  /** Finds the jobs that fit; by `queuedJobs` unless given. */
-  find?: (filter: QueueFilter) => Promise<FoundJobs>;
-  /** Called for each job that is not in the queue any more, as soon as that is known. */
-  taken?: (jobId: string) => void;
   /** Called when a claim has failed by an error: looks that came meanwhile have passed the job over. */
   freed?: () => void;
   /** Called for each job before it is claimed: is its ref protected, does the agent have the features? */
   mayTake: (job: QueuedJob) => Promise<boolean>;
   /** SHA-256 of the token that the run will have, hex. A token is used for one claim only. */
   tokenHash: string;
-}>;
-
-export type FoundJobs = Readonly<{
-  jobs: readonly QueuedJob[];
-  /** No other one fits. */
-  areAll: boolean;
 }>;
 
 /** As it was in the queue, and as it is now. */
@@ -39,7 +29,7 @@ export type ClaimedJob = QueuedJob &
   }>;
 
 /** A few are enough, but for an agent that may not take them. */
-const [candidatesFirst, candidates] = [10, 20];
+const candidates = 20;
 
 /** Ids of jobs that polls of this process claim now: of those that read at one moment, each tries another one. */
 const claiming = new Set<string>();
@@ -56,14 +46,13 @@ const unshown = new WeakMap<ClaimDeps["visible"], bigint>();
  * @throws Refusal `projection.lagging` when they do not, or do not show an earlier one yet: then nothing is claimed
  */
 export async function claimNextJob(deps: ClaimDeps, claim: Claim): Promise<ClaimedJob | undefined> {
-  const { filter, find = (wanted) => lookFor(deps, wanted), mayTake } = claim;
+  const { filter, mayTake } = claim;
   const earlier = unshown.get(deps.visible);
   if (earlier !== undefined) await deps.visible(earlier);
   const lost: string[] = [];
   for (;;) {
-    const limit = lost.length === 0 ? candidatesFirst : candidates;
-    const { jobs, areAll } = await find({ ...filter, except: lost, limit });
-    let isChanged = !areAll;
+    const jobs = await queuedJobs(deps.db, { ...filter, except: lost, limit: candidates });
+    let isChanged = jobs.length === candidates;
     for (const each of jobs) {
       const { id: jobId } = each.job;
       lost.push(jobId);
@@ -87,15 +76,10 @@ export async function claimNextJob(deps: ClaimDeps, claim: Claim): Promise<Claim
   }
 }
 
-async function lookFor({ db }: ClaimDeps, filter: QueueFilter): Promise<FoundJobs> {
-  const jobs = await queuedJobs(db, filter);
-  return { jobs, areAll: jobs.length < filter.limit };
-}
-
 /** Undefined when the job is not in the queue any more. */
 async function claimJob(
   { store, now, visible }: ClaimDeps,
-  { agentId, tokenHash, taken }: Claim,
+  { agentId, tokenHash }: Claim,
   row: JobRow,
 ): Promise<Pick<ClaimedJob, "job" | "position"> | undefined> {
   const { id: jobId, pipeline_id: pipelineId, project_id: projectId, attempt } = row;
@@ -105,9 +89,7 @@ async function claimJob(
   const commandId = deterministicId("claim", jobId, tokenHash);
   try {
     const order = { id: jobId, command, metadata: bySystem({ commandId }, at) };
-    // The append is refused where more than that has happened to it.
-    const { position } = await handleKept(store, job, order, queuedFirst);
-    taken?.(jobId);
+    const { position } = await handle(store, job, order);
     invariant(position !== undefined, "a claim is an event");
     // Until then it is in the queue for others.
     await visible(position).catch((error: unknown) => {
@@ -118,7 +100,6 @@ async function claimJob(
   } catch (error) {
     const isTaken = error instanceof Refusal && error.code === "job.taken";
     if (!isTaken && !(error instanceof RevisionConflict)) throw error;
-    taken?.(jobId);
     return undefined;
   }
 }

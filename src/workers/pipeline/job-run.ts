@@ -24,7 +24,7 @@ export type VariableDeps = Pick<
 >;
 
 /** What the runs of all jobs of a pipeline are made with. */
-export type PipelineFacts = Readonly<{
+type PipelineFacts = Readonly<{
   pipeline: PipelineRow;
   project: ProjectRow;
   isProtected: boolean;
@@ -58,7 +58,7 @@ export const actorOfJob = (job: JobRow, pipeline: Pick<PipelineRow, "user_id">):
   job.played_by_id ?? job.reset_by_id ?? pipeline.user_id;
 
 /** Undefined when the pipeline or its project is gone. */
-export async function pipelineFacts(
+async function pipelineFacts(
   { db, publicUrl }: Pick<VariableDeps, "db" | "publicUrl">,
   { pipeline_id, project_id }: Readonly<{ pipeline_id: string; project_id: string }>,
 ): Promise<PipelineFacts | undefined> {
@@ -84,7 +84,6 @@ export async function pipelineFacts(
 export type KnownOfJob = Readonly<{
   /** It never changes. */
   spec?: JobSpec | undefined;
-  facts?: PipelineFacts | undefined;
   /** See QueuedJob. */
   hasArtifacts?: boolean | undefined;
 }>;
@@ -96,7 +95,7 @@ export async function findJobRun(
   known: KnownOfJob = {},
 ): Promise<JobRun | undefined> {
   const [facts, spec] = await Promise.all([
-    known.facts ?? pipelineFacts(deps, job),
+    pipelineFacts(deps, job),
     known.spec ?? findJobSpec(deps.db, job.id),
   ]);
   if (facts === undefined || spec === undefined) return undefined;

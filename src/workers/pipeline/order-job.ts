@@ -1,5 +1,5 @@
 import { handle } from "../../commands/core/handle.ts";
-import { type JobCommand, job, noPast } from "../../commands/pipeline/job.ts";
+import { type JobCommand, job } from "../../commands/pipeline/job.ts";
 import { bySystem } from "../../events/core/system.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import type { JobRow } from "../../projections/pipeline/table.ts";
@@ -28,11 +28,5 @@ export async function orderJob(
   const command = { ...order, jobId, pipelineId, projectId, at } as JobCommand;
   const commandId = deterministicId(cause.id, jobId, order.type, attempt);
   const metadata = bySystem({ commandId, ...cause }, at);
-  // The append is refused where something has happened to it.
-  const known = hasNoPast(row) ? noPast : undefined;
-  return (await handle(store, job, { id: jobId, command, metadata }, known)).position;
+  return (await handle(store, job, { id: jobId, command, metadata })).position;
 }
-
-/** What nearly every job is when its turn comes: its stream is empty. */
-const hasNoPast = ({ status, attempt, released, delayed_until }: JobRow): boolean =>
-  status === "CREATED" && attempt === 0 && !released && delayed_until === null;

@@ -236,12 +236,12 @@ describe("held requests of one token with invented features", () => {
   it("are bounded, look for jobs as one kind, and delay no job of another agent", async () => {
     const flooder = await givenAgent(app, runners, { tag_list: "flood" });
     const waiting = waitingFor(app.deps.onChange);
-    const { find } = waiting;
+    const { noteNothing } = waiting;
     const kinds = new Set<string>();
     Object.assign(waiting, {
-      find: (...args: Parameters<typeof find>) => {
+      noteNothing: (...args: Parameters<typeof noteNothing>) => {
         kinds.add(args[0]);
-        return find(...args);
+        noteNothing(...args);
       },
     });
     const leaving = new AbortController();
@@ -270,7 +270,7 @@ describe("held requests of one token with invented features", () => {
       expect(performance.now() - begun).to.be.below(2_000);
       await cancel(localId);
     } finally {
-      Object.assign(waiting, { find });
+      Object.assign(waiting, { noteNothing });
       leaving.abort();
       await Promise.all(flood);
     }

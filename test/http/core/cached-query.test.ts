@@ -1,8 +1,6 @@
 import { expect } from "chai";
-import type { Knex } from "knex";
 
-import { cachedQuery, cachedQueryFor } from "../../../src/http/core/cached-query.ts";
-import type { OnChange } from "../../../src/projections/core/visible.ts";
+import { cachedQuery } from "../../../src/http/core/cached-query.ts";
 import { eventually } from "../../support/app/eventually.ts";
 
 describe("a cached query", () => {
@@ -95,34 +93,5 @@ describe("a cached query", () => {
     await expect(memory.get("a")).to.be.rejectedWith("down");
     fails = false;
     expect(await memory.get("a")).to.equal("up");
-  });
-
-  it("is kept once for each source of changes, and forgets on the changes of that one", async () => {
-    const loads: string[] = [];
-    const cacheOf = cachedQueryFor<string>(
-      async (key, { db }) => {
-        loads.push(`${key} of ${String(db)}`);
-        return key;
-      },
-      (cache, subject) => {
-        if (subject === "agents") cache.forget();
-      },
-    );
-    const sourceOf = (name: string) => {
-      const listeners: OnChange[] = [];
-      const onChange = (listener: OnChange) => void listeners.push(listener);
-      return { listeners, db: name as unknown as Knex, onChange };
-    };
-    const [one, other] = [sourceOf("one"), sourceOf("other")];
-    const readBoth = async () => {
-      for (const source of [one, other]) await cacheOf(source).get("a");
-    };
-    await readBoth();
-    await readBoth();
-    expect(loads).to.deep.equal(["a of one", "a of other"]);
-    for (const subject of ["jobs", "agents"]) for (const each of one.listeners) each(subject);
-    await readBoth();
-    expect(loads.slice(2)).to.deep.equal(["a of one"]);
-    expect(one.listeners).to.have.length(1);
   });
 });

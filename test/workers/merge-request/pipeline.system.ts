@@ -1,12 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { expect } from "chai";
-import { allJobs } from "../../../src/projections/pipeline/query.ts";
 import {
   startedByPushMax,
   startMergeRequestPipeline,
 } from "../../../src/workers/merge-request/pipeline.ts";
 import { withNewestSource } from "../../../src/workers/merge-request/source.ts";
-import { findJobRun, pipelineFacts } from "../../../src/workers/pipeline/job-run.ts";
 import { metadataFor } from "../../support/app/history.ts";
 import { git } from "../../support/git/git.ts";
 import { givenRequestPipelines, warnings } from "../../support/merge-request/request-pipelines.ts";
@@ -98,24 +96,4 @@ describe("the step that starts the pipeline of a merge request", () => {
   });
 });
 
-describe("variables of a merge request", () => {
-  it("are read once for the jobs of a pipeline", async () => {
-    const { world, ci } = await given();
-    await world.open();
-    await work((await eventsOf(world, "LocalIdAssigned"))[0]);
-    const [{ localId } = {}] = await ci.pipelines();
-    const { db } = app.deps;
-    const pipeline = await db("pipeline")
-      .where({ project_id: world.project.id, local_id: localId })
-      .first();
-    const [job] = await allJobs(db, pipeline.id);
-    const facts = await pipelineFacts(app.deps, job!);
-    const statements: string[] = [];
-    const note = ({ sql }: Readonly<{ sql: string }>) => statements.push(sql);
-    db.on("query", note);
-    const run = await findJobRun(app.deps, job!, { facts });
-    db.off("query", note);
-    expect(run?.more.get("CI_MERGE_REQUEST_TITLE")).to.equal("Feature");
-    expect(statements.filter((sql) => sql.includes("merge_request"))).to.deep.equal([]);
-  });
-});
+describe("variables of a merge request", () => {});
