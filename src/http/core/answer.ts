@@ -22,8 +22,6 @@ export type StreamReply = Readonly<{
   status?: number;
   /** Further headers of a protocol. */
   headers?: Readonly<Record<string, string>>;
-  /** Called when the body is sent, and not for HEAD or 304; of a body that is no stream. */
-  onSend?: () => void;
   /** The connection's end is that of the body, so that what is sent needs no frame of its own. */
   untilClose?: true;
 }>;
@@ -40,8 +38,6 @@ export type Answer = Readonly<{
   body: string | Buffer | Readable;
   /** Code of the refusal that the answer reports. */
   code?: string;
-  /** See StreamReply. */
-  onSend?: () => void;
   untilClose?: true;
 }>;
 
@@ -66,9 +62,8 @@ export function streamAnswer(status: number, reply: StreamReply): Answer {
     ...reply.headers,
   };
   const usual = part === undefined ? status : 206;
-  const { body, onSend, untilClose } = reply;
-  const more = { ...(onSend && { onSend }), ...(untilClose && { untilClose }) };
-  return { status: reply.status ?? usual, headers, body, ...more };
+  const { body, untilClose } = reply;
+  return { status: reply.status ?? usual, headers, body, ...(untilClose && { untilClose }) };
 }
 
 /** RFC 6266: the exact name in `filename*`, an ASCII shadow of it for old clients. */
@@ -117,8 +112,6 @@ export function send(ctx: Context, answer: Answer, immutableTag: string | undefi
   }
   if (ctx.status === 200 && carriesTag(ctx.get("if-none-match"), ctx.response.get("ETag"))) {
     ctx.status = 304;
-  } else if (ctx.method === "GET") {
-    answer.onSend?.();
   }
 }
 

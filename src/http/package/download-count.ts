@@ -29,14 +29,6 @@ export function countDownload(
   return counted.once("close", () => body.destroy());
 }
 
-/** The same for a body that is sent in one piece. */
-export function countWhole(
-  { packageVersionId, endsIt }: Pick<Counted, "packageVersionId" | "endsIt">,
-  deps: Pick<Deps, "db" | "log">,
-): void {
-  if (endsIt) noteDownload(packageVersionId, deps);
-}
-
 /** A commit for each download would cost more than the download of a small file. */
 const pauseMs = 100;
 

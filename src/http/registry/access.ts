@@ -7,6 +7,7 @@ import { Refusal } from "../../platform/refusal.ts";
 import { findProject, type ProjectRow } from "../../projections/project/project.ts";
 import {
   findRegistryRepository,
+  findRegistryRepositoryNamed,
   type RegistryRepositoryRow,
 } from "../../projections/registry/repository.ts";
 import { type CompanyRow, findCompany } from "../../projections/team/company.ts";
@@ -15,7 +16,6 @@ import { type Caller, type Gate, mustBeOfJob, requireScope } from "../access/gat
 import { jobCaller } from "../access/job-caller.ts";
 import type { Deps } from "../core/deps.ts";
 import { HttpRefusal } from "../core/errors.ts";
-import { repositoryNamed } from "./memory.ts";
 import { instanceOwner } from "./owner.ts";
 
 export type RegistryAccessDeps = Deps & Readonly<{ authenticate: Authenticate; gate: Gate }>;
@@ -99,7 +99,7 @@ async function repositoryOf(
   name: NativeName,
   deps: RegistryAccessDeps,
 ): Promise<Found | undefined> {
-  const row = owner && (await repositoryNamed(owner, name.repository, deps));
+  const row = owner && (await findRegistryRepositoryNamed(deps.db, owner, name.repository));
   if (row === undefined) return undefined;
   const path = `/registry/${owner?.path}/repository/${encodeURIComponent(row.name)}`;
   return { repository: row, path };

@@ -1,14 +1,14 @@
-import type { SentFile } from "../../projections/package/registry.ts";
+import type { Readable } from "node:stream";
+
+import { findSentFile, type SentFile } from "../../projections/package/registry.ts";
 import { type Answer, type StreamReply, streamAnswer } from "../core/answer.ts";
 import type { Deps } from "../core/deps.ts";
 import type { RequestContext } from "../core/request.ts";
 import { type Portion, requestedPortion } from "../file/byte-range.ts";
 import { openReferred } from "../file/referred-blob.ts";
-import { smallBlob, smallBlobBytesMax } from "../file/small-blob.ts";
 import { contentTypeOf } from "../file/type.ts";
-import { countDownload, countWhole } from "../package/download-count.ts";
+import { countDownload } from "../package/download-count.ts";
 import { fileNotFound } from "../package/request.ts";
-import { fileToSend, forgetFiles } from "./memory.ts";
 
 /** The first of these files that exists; parts of it when requested by Range. @throws Refusal 404 */
 export async function sendFile(
@@ -29,23 +29,19 @@ export async function openFile(
   request: Pick<RequestContext, "header">,
   deps: Deps,
 ): Promise<Readonly<{ row: SentFile; reply: StreamReply }>> {
-  let looks = 0;
   const find = async (): Promise<SentFile> => {
-    looks += 1;
-    // What was kept names a content that is gone.
-    if (looks > 1) forgetFiles(deps);
-    const row = await fileToSend(fileIds, deps);
+    const row = fileIds.length === 0 ? undefined : await findSentFile(deps.db, fileIds);
     if (row === undefined) throw fileNotFound();
     return row;
   };
   const open = async (row: SentFile) => {
     const portion = requestedPortion(request, { tag: row.sha256, bytes: Number(row.bytes) });
-    return { row, portion, content: await contentOf(row, portion, deps) };
+    return { row, portion, body: await contentOf(row, portion, deps) };
   };
-  const { row, portion, content } = await openReferred(find, open, ({ sha256 }) => sha256);
+  const { row, portion, body } = await openReferred(find, open, ({ sha256 }) => sha256);
   const { part, bytes } = portion;
   const reply: StreamReply = {
-    ...content,
+    body,
     type: contentTypeOf(row.name),
     bytes,
     fileName: row.name,
@@ -59,14 +55,10 @@ export async function openFile(
 /** Counts a download when the last byte of the file is sent. @throws BlobMissing */
 async function contentOf(
   { version_id: packageVersionId, sha256, bytes: fileBytes }: SentFile,
-  { first, last, part, bytes }: Portion,
+  { last, part, bytes }: Portion,
   deps: Deps,
-): Promise<Pick<StreamReply, "body" | "onSend">> {
+): Promise<Readable> {
   const endsIt = last === Number(fileBytes) - 1;
   const counted = { packageVersionId, bytes, endsIt };
-  if (fileBytes > smallBlobBytesMax) {
-    return { body: countDownload(await deps.blobs.read(sha256, part), counted, deps) };
-  }
-  const whole = await smallBlob(sha256, deps.blobs);
-  return { body: whole.subarray(first, last + 1), onSend: () => countWhole(counted, deps) };
+  return countDownload(await deps.blobs.read(sha256, part), counted, deps);
 }

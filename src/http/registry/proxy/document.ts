@@ -10,12 +10,12 @@ import { timeoutSignal } from "../../../platform/time/timeout-signal.ts";
 import type { Deps } from "../../core/deps.ts";
 import { documentBudget, documentsFor } from "./document-budget.ts";
 import {
+  findFirstKept,
   findKept,
   type Kept,
   type KeptAt,
   keep,
   noteCheck,
-  recallKept,
   roomToKeep,
 } from "./kept.ts";
 import {
@@ -85,7 +85,7 @@ export async function upstreamDocument(
   deps: Deps,
 ): Promise<Document> {
   const place = { repositoryId: proxy.id, path: at.path };
-  const kept = at.isPassing === true ? undefined : await findYoung(proxy, place, deps);
+  const kept = at.isPassing === true ? undefined : await findKept(deps.db, place);
   const hold = documentsFor(ctx);
   if (kept !== undefined && isFresh(proxy, place, kept, deps)) {
     hold.reach(hold.amount + Number(kept.bytes));
@@ -120,7 +120,7 @@ export async function keptStream(
   deps: Deps,
 ): Promise<Readonly<{ body: Readable; bytes: number }> | undefined> {
   const place = { repositoryId: proxy.id, path };
-  const kept = await findYoung(proxy, place, deps);
+  const kept = await findKept(deps.db, place);
   if (kept === undefined || !isFresh(proxy, place, kept, deps)) return undefined;
   try {
     return { body: await deps.blobs.read(kept.sha256), bytes: Number(kept.bytes) };
@@ -140,22 +140,11 @@ export async function keptDigest(
   paths: readonly string[],
   deps: Deps,
 ): Promise<Readonly<{ path: string; sha256: string | undefined }> | undefined> {
-  const found = await recallKept(deps.db, proxy.id, paths);
+  const found = await findFirstKept(deps.db, proxy.id, paths);
   if (found === undefined) return undefined;
   const { path, kept } = found;
   const isGood = isFresh(proxy, { repositoryId: proxy.id, path }, kept, deps);
   return { path, sha256: isGood ? kept.sha256 : undefined };
-}
-
-/** What was kept a moment ago, where that is young enough, else what is kept now. */
-async function findYoung(
-  proxy: ProxyRepository,
-  place: KeptAt,
-  deps: Deps,
-): Promise<Kept | undefined> {
-  const found = await recallKept(deps.db, place.repositoryId, [place.path]);
-  if (found === undefined || isFresh(proxy, place, found.kept, deps)) return found?.kept;
-  return await findKept(deps.db, place);
 }
 
 function isFresh(

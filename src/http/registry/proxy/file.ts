@@ -5,11 +5,10 @@ import { type Answer, streamAnswer } from "../../core/answer.ts";
 import type { Deps } from "../../core/deps.ts";
 import type { RequestContext } from "../../core/request.ts";
 import { requestedPortion } from "../../file/byte-range.ts";
-import { smallBlob, smallBlobBytesMax } from "../../file/small-blob.ts";
 import { contentTypeOf } from "../../file/type.ts";
 import { Flight, heldBackBytes, type Promised } from "./flight.ts";
 import { flightBudget } from "./flight-budget.ts";
-import { type Kept, keep, noteUse, recallKept, roomToKeep } from "./kept.ts";
+import { findKept, type Kept, keep, noteUse, roomToKeep } from "./kept.ts";
 import {
   askUpstream,
   failed,
@@ -65,7 +64,7 @@ export async function upstreamFile(
   deps: Deps,
 ): Promise<Answer> {
   const place = { repositoryId: proxy.id, path: at.path };
-  const kept = (await recallKept(deps.db, proxy.id, [at.path]))?.kept;
+  const kept = await findKept(deps.db, place);
   const answer = kept && (await keptAnswer(kept, at, request, deps));
   if (kept !== undefined && answer !== undefined) {
     await noteUse(deps.db, place, kept, deps.now());
@@ -110,12 +109,9 @@ async function keptAnswer(
 ): Promise<Answer | undefined> {
   try {
     const portion = requestedPortion(request, { tag: sha256, bytes: Number(bytes) });
-    const { first, last, part } = portion;
-    const isSmall = bytes <= smallBlobBytesMax;
+    const { part } = portion;
     return streamAnswer(200, {
-      body: isSmall
-        ? (await smallBlob(sha256, blobs)).subarray(first, last + 1)
-        : await blobs.read(sha256, part),
+      body: await blobs.read(sha256, part),
       type: contentTypeOf(fileName),
       bytes: portion.bytes,
       fileName,

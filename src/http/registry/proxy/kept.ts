@@ -1,5 +1,4 @@
 import type { Knex } from "knex";
-import { LRUCache } from "lru-cache";
 
 import type { HeldBlob } from "../../../platform/blob/blobs.ts";
 import { noLimit, type Room } from "../../../platform/blob/room.ts";
@@ -28,19 +27,6 @@ const notedEveryMs = 60 * 60_000;
 
 const where = ({ repositoryId, path }: KeptAt) => ({ repository_id: repositoryId, path });
 
-/** Of what is read often. Another process may keep something newer meanwhile: what is here is good as well. */
-const rememberedMs = 60_000;
-const rememberedMax = 20_000;
-const memories = new WeakMap<Knex, LRUCache<string, Kept>>();
-
-function memoryOf(db: Knex): LRUCache<string, Kept> {
-  const known = memories.get(db) ?? new LRUCache({ max: rememberedMax, ttl: rememberedMs });
-  memories.set(db, known);
-  return known;
-}
-
-const keyOf = ({ repositoryId, path }: KeptAt): string => `${repositoryId} ${path}`;
-
 /** What is kept now. */
 export async function findKept(db: Knex, at: KeptAt): Promise<Kept | undefined> {
   return await findFirstKept(db, at.repositoryId, [at.path]).then((found) => found?.kept);
@@ -48,7 +34,8 @@ export async function findKept(db: Knex, at: KeptAt): Promise<Kept | undefined> 
 
 type First = Readonly<{ path: string; kept: Kept }>;
 
-async function findFirstKept(
+/** The first of these that is kept. */
+export async function findFirstKept(
   db: Knex,
   repositoryId: string,
   paths: readonly string[],
@@ -59,23 +46,9 @@ async function findFirstKept(
   for (const path of paths) {
     const kept = rows.find((row) => row.path === path);
     if (kept === undefined) continue;
-    memoryOf(db).set(keyOf({ repositoryId, path }), kept);
     return { path, kept };
   }
   return undefined;
-}
-
-/** The first of these that is kept, as it was a minute ago or later. */
-export async function recallKept(
-  db: Knex,
-  repositoryId: string,
-  paths: readonly string[],
-): Promise<First | undefined> {
-  for (const path of paths) {
-    const kept = memoryOf(db).get(keyOf({ repositoryId, path }));
-    if (kept !== undefined) return { path, kept };
-  }
-  return await findFirstKept(db, repositoryId, paths);
 }
 
 /**
@@ -134,18 +107,15 @@ export async function keep(
       .onConflict(["repository_id", "path"])
       .merge();
   } finally {
-    memoryOf(db).delete(keyOf(at));
     await blob.release();
   }
 }
 
 export async function noteCheck(db: Knex, at: KeptAt): Promise<void> {
   await db(table).where(where(at)).update({ checked_at: db.fn.now(), used_at: db.fn.now() });
-  memoryOf(db).delete(keyOf(at));
 }
 
 export async function noteUse(db: Knex, at: KeptAt, { used_at }: Kept, now: Date): Promise<void> {
   if (now.getTime() - used_at.getTime() < notedEveryMs) return;
   await db(table).where(where(at)).update({ used_at: db.fn.now() });
-  memoryOf(db).delete(keyOf(at));
 }

@@ -1,9 +1,6 @@
-import { randomUUID } from "node:crypto";
 import { expect } from "chai";
 
 import { downloadsOf } from "../../../src/http/package/download-count.ts";
-import { repositoryNamed } from "../../../src/http/registry/memory.ts";
-import type { OnChange } from "../../../src/projections/core/visible.ts";
 import { eventually } from "../../support/app/eventually.ts";
 import { nativeRegistry } from "../../support/client/native-registry.ts";
 
@@ -66,44 +63,5 @@ describe("a file that was downloaded before", () => {
     await get(url, { range: "bytes=2-" });
     await eventually(async () => (await downloads(id)) >= 2);
     expect(await downloads(id)).to.equal(2);
-  });
-});
-
-describe("a repository that was looked up before", () => {
-  const listeners: OnChange[] = [];
-  const owner = { ownerType: "INSTANCE", ownerId: "instance" } as const;
-  // A handle of its own on the same database: each has a memory of its own.
-  const db = app.deps.db.withUserParams({});
-  const onChange = (listener: OnChange): unknown => listeners.push(listener);
-  const deps = { db, onChange, onPosition: () => undefined };
-  const lookUp = () => repositoryNamed(owner, "known", deps);
-  let reads = 0;
-
-  async function readsAfter(subject: string | undefined): Promise<number> {
-    await lookUp();
-    const before = reads;
-    for (const listener of listeners) listener(subject);
-    await lookUp();
-    return reads - before;
-  }
-
-  before(async () => {
-    const row = { owner_type: owner.ownerType, owner_id: owner.ownerId, name: "known" };
-    const rest = { package_type: "generic", settings: "{}", created_at: new Date() };
-    await db("registry_repository").insert({ id: randomUUID(), ...row, ...rest });
-    db.on("query", ({ sql }: Readonly<{ sql: string }>) => {
-      if (sql.includes("registry_repository")) reads += 1;
-    });
-  });
-
-  it("is not read again because settings or jobs changed", async () => {
-    for (const subject of ["settings", "jobs"]) {
-      // Whatever changed, a copy serves half a second: on a slow machine it may end between two reads.
-      await eventually(async () => (await readsAfter(subject)) === 0);
-    }
-  });
-
-  it("is read again when anything else may have changed", async () => {
-    for (const subject of ["access", undefined]) expect(await readsAfter(subject)).to.equal(1);
   });
 });
