@@ -102,7 +102,7 @@ function append(): Promise<unknown> {
   return stores[0].append(newStream(), "none", [event]);
 }
 
-/** Each connection to the store has numbers of its own in memory, as a process has. */
+/** Each connection to the store numbers by itself, as a process does. */
 function creating(processes: 1 | 2) {
   const projectId = ProjectId.parse(randomUUID());
   return (writer: number): Promise<unknown> => {

@@ -33,10 +33,6 @@ type Deps = Readonly<{ store: EventStore; now: () => string }>;
 const batchMax = 256;
 /** Numbers that are read from the end of a stream at first. */
 const readFirst = 32;
-/** Numbers that a sequence remembers, so that a repeated request costs no read. */
-const recentMax = 512;
-/** Sequences that a process remembers. */
-const sequencesMax = 10_000;
 /** Each lost race means that another process numbered a batch. */
 const attemptsMax = 50;
 const backoffMaxMs = 20;
@@ -55,11 +51,16 @@ export function assignLocalId(
   subject: ToNumber,
   metadata: EventMetadata,
 ): Promise<Numbered> {
-  const sequence = sequenceOf(store, subject);
+  const sequences = sequencesByStore.get(store) ?? new Map<string, Sequence>();
+  sequencesByStore.set(store, sequences);
+  const stream = localIdStream(subject.kind, subject.projectId);
   const assignedAt = now();
   return new Promise((resolve, reject) => {
+    const sequence = sequences.get(stream) ?? { stream, waiting: [] };
     sequence.waiting.push({ subject, metadata, assignedAt, resolve, reject });
-    if (!sequence.busy) void drain(store, sequence);
+    if (sequences.has(stream)) return;
+    sequences.set(stream, sequence);
+    void drain(store, sequence, () => sequences.delete(stream));
   });
 }
 
@@ -71,82 +72,51 @@ type Waiting = Readonly<{
   reject: (error: unknown) => void;
 }>;
 
-/** A stream of numbers as this process knows it. */
+/** The end of a stream of numbers. */
 type Known = Readonly<{
   revision: ExpectedRevision;
   last: number;
-  /** By subject, oldest first: every number that stands after `floor` in the log, and maybe more. */
+  /** By subject: every number that may be of one of them. */
   recent: ReadonlyMap<string, Numbered>;
-  floor: bigint;
 }>;
 
-type Sequence = {
-  readonly stream: string;
-  readonly waiting: Waiting[];
-  busy: boolean;
-  known: Known | undefined;
-};
+type Sequence = Readonly<{ stream: string; waiting: Waiting[] }>;
 
+/** Those that are numbered now. */
 const sequencesByStore = new WeakMap<EventStore, Map<string, Sequence>>();
 
-function sequenceOf(store: EventStore, { kind, projectId }: ToNumber): Sequence {
-  const sequences = sequencesByStore.get(store) ?? new Map<string, Sequence>();
-  sequencesByStore.set(store, sequences);
-  const stream = localIdStream(kind, projectId);
-  const sequence = sequences.get(stream) ?? { stream, waiting: [], busy: false, known: undefined };
-  // The map keeps the order of use, so the first idle entry is the one unused for longest.
-  sequences.delete(stream);
-  sequences.set(stream, sequence);
-  if (sequences.size > sequencesMax) forgetOne(sequences);
-  return sequence;
-}
-
-function forgetOne(sequences: Map<string, Sequence>): void {
-  for (const [stream, { busy, waiting }] of sequences) {
-    if (busy || waiting.length > 0) continue;
-    sequences.delete(stream);
-    return;
-  }
-}
-
-async function drain(store: EventStore, sequence: Sequence): Promise<void> {
-  sequence.busy = true;
+/** @param end called as soon as nothing waits, before anything can */
+async function drain(store: EventStore, sequence: Sequence, end: () => void): Promise<void> {
   // What arrives in the same turn of the event loop shares the first append.
   await Promise.resolve();
   while (sequence.waiting.length > 0) {
     const batch = sequence.waiting.splice(0, batchMax);
     try {
-      const known = await numberAll(store, sequence, batch);
+      const numbers = await numberAll(store, sequence, batch);
       for (const { subject, resolve, reject } of batch) {
-        const numbered = known.recent.get(subject.subjectId);
+        const numbered = numbers.get(subject.subjectId);
         if (numbered === undefined) reject(new Error(`${subject.subjectId} got no number`));
         else resolve(numbered);
       }
-      sequence.known = trimmed(known);
     } catch (error) {
-      sequence.known = undefined;
       for (const { reject } of batch) reject(error);
     }
   }
-  sequence.busy = false;
+  end();
 }
 
 /** @param batch after a lost race, those that came meanwhile join it */
 async function numberAll(
   store: EventStore,
-  { stream, known: remembered, waiting }: Sequence,
+  { stream, waiting }: Sequence,
   batch: Waiting[],
-): Promise<Known> {
-  let usable = remembered;
+): Promise<Known["recent"]> {
   for (let attempt = 1; ; attempt += 1) {
-    const floor = lowestPosition(batch);
-    const isEnough = usable !== undefined && usable.floor <= floor;
-    const known = usable !== undefined && isEnough ? usable : await load(store, stream, floor);
+    const known = await load(store, stream, lowestPosition(batch));
     try {
       return await append(store, stream, known, batch);
     } catch (error) {
       if (!(error instanceof RevisionConflict) || attempt === attemptsMax) throw error;
-      usable = undefined;
       // Several processes that race for one sequence must not stay in step.
       await delay(Math.random() * backoffMaxMs);
       batch.push(...waiting.splice(0, batchMax - batch.length));
@@ -177,7 +147,7 @@ async function load(store: EventStore, stream: string, floor: bigint): Promise<K
       newestFirst.push([data.subjectId, { localId: data.localId, position }]);
     }
     if (atFloor || revision === "none") {
-      return { revision, last, recent: new Map(newestFirst.reverse()), floor };
+      return { revision, last, recent: new Map(newestFirst) };
     }
   }
 }
@@ -187,18 +157,18 @@ async function append(
   stream: string,
   known: Known,
   batch: readonly Waiting[],
-): Promise<Known> {
+): Promise<Known["recent"]> {
   const fresh = new Map<string, Waiting>();
   for (const each of batch) {
     const { subjectId } = each.subject;
     if (!known.recent.has(subjectId) && !fresh.has(subjectId)) fresh.set(subjectId, each);
   }
-  if (fresh.size === 0) return known;
+  if (fresh.size === 0) return known.recent;
   const events = [...fresh.values()].map((each, index) => eventOf(each, known.last + 1 + index));
-  const { revision, position } = await store.append(stream, known.revision, events);
+  const { position } = await store.append(stream, known.revision, events);
   const recent = new Map(known.recent);
   for (const { data } of events) recent.set(data.subjectId, { localId: data.localId, position });
-  return { ...known, revision, last: known.last + events.length, recent };
+  return recent;
 }
 
 function eventOf(
@@ -213,13 +183,4 @@ function eventOf(
     data: { kind, projectId, localId: localId as LocalId, subjectId, assignedAt },
     metadata,
   };
-}
-
-function trimmed(known: Known): Known {
-  const { recent } = known;
-  if (recent.size <= recentMax) return known;
-  const entries = [...recent];
-  const dropped = entries.slice(0, entries.length - recentMax / 2);
-  const floor = dropped.at(-1)?.[1].position ?? known.floor;
-  return { ...known, recent: new Map(entries.slice(-recentMax / 2)), floor };
 }

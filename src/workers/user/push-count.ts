@@ -14,7 +14,6 @@ import {
   repositoryStream,
 } from "../../events/repository/repository.ts";
 import { pushCountEvents, pushCountStream } from "../../events/user/push-count.ts";
-import { BoundedCache } from "../../platform/bounded-cache.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { countPushedExtensions } from "../../platform/git/push/extension.ts";
 import type { Repository } from "../../platform/git/repository.ts";
@@ -87,22 +86,14 @@ export async function countPushes(
   }
 }
 
-/** Where a project was forked from does not change. */
-const lines = new BoundedCache<readonly string[]>(1024 ** 2);
-
 /** The project, and before it those it was forked from, the first one first. */
 async function lineOf({ store }: PushCountDeps, projectId: string): Promise<readonly string[]> {
-  const known = lines.get(projectId);
-  if (known !== undefined) return known;
   const line = [projectId];
   while (line.length <= upstreamMax) {
     const state = await currentState(store, project, line[0] ?? "");
-    // Not created as far as this process can see: nothing to be remembered.
-    if (!isExisting(state)) return line;
-    if (state.forkedFromId === undefined) break;
+    if (!isExisting(state) || state.forkedFromId === undefined) break;
     line.unshift(state.forkedFromId);
   }
-  lines.set(projectId, line, 200 + 100 * line.length);
   return line;
 }
 

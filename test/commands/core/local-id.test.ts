@@ -99,7 +99,7 @@ describe("numbering things of a project", () => {
     expect(await stored()).to.deep.equal(upTo(100));
   });
 
-  it("answers it also when more were numbered since than a process remembers", async () => {
+  it("answers it also when many were numbered since", async () => {
     const early = await subject();
     expect(await numbers([early])).to.deep.equal([1]);
     for (let round = 0; round < 3; round += 1) await numbers(await subjects(256));

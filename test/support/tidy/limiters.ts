@@ -22,7 +22,7 @@ export function limitersIn(source: string): readonly string[] {
 /** Files of `src` with what looks like a limiter of their own, and why it is no `Limit`. */
 export const limitersElsewhere: Readonly<Record<string, string>> = {
   "agent/run.ts": "the agent has one caller",
-  "commands/core/local-id.ts": "forgets cached sequences, and numbers requests in their order",
+  "commands/core/local-id.ts": "numbers requests in their order",
   "embedded/event-store/batch-append-service.ts": "counts what is not answered before it ends",
   "embedded/event-store/order-queue.ts": "the store has one caller in each role",
   "embedded/event-store/tail.ts": "cuts a cache",
