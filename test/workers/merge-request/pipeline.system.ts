@@ -9,8 +9,7 @@ import { metadataFor } from "../../support/app/history.ts";
 import { git } from "../../support/git/git.ts";
 import { givenRequestPipelines, warnings } from "../../support/merge-request/request-pipelines.ts";
 
-const { app, anna, bob, deps, given, eventsOf, work, rowOf, pushAs } =
-  await givenRequestPipelines();
+const { anna, bob, deps, given, eventsOf, work, rowOf, pushAs } = await givenRequestPipelines();
 
 describe("the step that starts the pipeline of a merge request", () => {
   it("keeps the merge that it recorded, wherever the branches stand when it is repeated", async () => {
@@ -95,5 +94,3 @@ describe("the step that starts the pipeline of a merge request", () => {
     expect(byHand.status, byHand.text).to.equal(200);
   });
 });
-
-describe("variables of a merge request", () => {});
