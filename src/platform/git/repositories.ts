@@ -59,7 +59,7 @@ export function openGit({ dataDir, log, keptPacksBytesMax = 0 }: GitOptions): Gi
   );
 
   const repositoryAt = (gitDir: string): Repository => {
-    const repository = known.get(gitDir) ?? new Repository(gitDir, pool, caches, hooks);
+    const repository = known.get(gitDir) ?? new Repository(gitDir, pool, caches, hooks, temporary);
     known.set(gitDir, repository);
     return repository;
   };

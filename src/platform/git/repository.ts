@@ -78,6 +78,8 @@ export class Repository {
     caches: ObjectCaches,
     /** Where the hook of gated pushes is kept. */
     readonly hooks: string,
+    /** For what is not complete, on the same file system; what is old there is removed. */
+    readonly temporary: string,
   ) {
     this.objects = new ObjectReader(gitDir, pool, caches);
   }

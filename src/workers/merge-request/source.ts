@@ -7,7 +7,6 @@ import { ObjectId } from "../../events/core/ids.ts";
 import { bySystem } from "../../events/core/system.ts";
 import { headRefOf } from "../../events/merge-request/merge-request.ts";
 import { copyCommits } from "../../platform/git/copy-commits.ts";
-import { GitFailure } from "../../platform/git/failure.ts";
 import { KeptRefMoved, keepRef, readKeptRef } from "../../platform/git/kept-ref.ts";
 import type { Repository } from "../../platform/git/repository.ts";
 import { keyedLock } from "../../platform/keyed-lock.ts";
@@ -158,8 +157,8 @@ export async function bringCommit(
   }
   if (sourceProjectId === target.id || (await to.objects.info(commitId)) !== undefined) return to;
   const bytesMax = await projectBytesLeft(deps)(target);
-  await copyCommits(from, to, commitId, bytesMax).catch((error: unknown) => {
-    if (!(error instanceof GitFailure && /exceeds maximum/.test(error.stderr))) throw error;
+  await copyCommits(from, to, commitId, async (bytes) => {
+    if (bytes <= bytesMax) return;
     const message = "The commits are more than the target project may still take.";
     throw new Refusal("unprocessable", "project.full", message);
   });
