@@ -15,6 +15,7 @@ import { issueNotification } from "./issue/notification.ts";
 import { sweepUnnumberedIssues } from "./issue/number-sweep.ts";
 import { autoMergeWorker, sweepAutoMerges } from "./merge-request/auto-merge.ts";
 import { mergeRequestChecked, mergeRequestCheckedWorker } from "./merge-request/checked-commit.ts";
+import { mergeRequestRefs, mergeRequestRefsWorker } from "./merge-request/delete-refs.ts";
 import { mergeCheck, mergeCheckWorker, sweepMergeChecks } from "./merge-request/merge-check.ts";
 import { mergeRequestMerge, mergeRequestMergeWorker } from "./merge-request/merge-record.ts";
 import { mergeRequestNotification } from "./merge-request/notification.ts";
@@ -81,6 +82,7 @@ export const allReactors: readonly Reactor[] = [
   mergeCheck,
   mergeRequestChecked,
   mergeRequestHead,
+  mergeRequestRefs,
   mergeRequestMerge,
   mergeRequestNotification,
   mergeRequestPipeline,
@@ -113,6 +115,7 @@ export const allWorkers: readonly Worker[] = [
   autoMergeWorker,
   mergeRequestCheckedWorker,
   mergeRequestHeadWorker,
+  mergeRequestRefsWorker,
   mergeRequestMergeWorker,
   mergeRequestPipelineWorker,
   mergeRequestPushWorker,

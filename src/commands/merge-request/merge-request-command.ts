@@ -27,6 +27,8 @@ export type MergeRequestCommand =
         targetBranch: string;
         sourceCommit: ObjectId;
         details: MergeRequestDetails;
+        /** As far as it counts for the author. */
+        broughtBytes?: number | undefined;
       }>)
   /** What is left out stays as it is. */
   | (Within &
@@ -39,13 +41,20 @@ export type MergeRequestCommand =
         removesApprovals: boolean;
       }>)
   | (BySystem &
-      Readonly<{ type: "RecordSourceMove"; sourceCommit: ObjectId; removesApprovals: boolean }>)
+      Readonly<{
+        type: "RecordSourceMove";
+        sourceCommit: ObjectId;
+        removesApprovals: boolean;
+        /** By this move, as far as it counts for the author. */
+        broughtBytes?: number | undefined;
+      }>)
   /** Approves, or takes the approval back; `seen`: only while this is the head of the source. */
   | (Within & Readonly<{ type: "ToggleApproval"; seen?: ObjectId }>)
   | (Within & Readonly<{ type: "ReplaceApprovalRules"; rules: readonly ApprovalRule[] | null }>)
   | (Within & Readonly<{ type: "CloseMergeRequest" }>)
   | (Within & Readonly<{ type: "ReopenMergeRequest" }>)
   | (Within & Readonly<{ type: "CancelMergeRequest" }>)
+  | (Within & Readonly<{ type: "DeleteMergeRequestRefs" }>)
   | (Within & Readonly<{ type: "SetAutoMerge"; sourceCommit: ObjectId; choice: MergeChoice }>)
   | (BySystem & Readonly<{ type: "ClearAutoMerge"; reason: "CANCELED" | "REFUSED" }>)
   | (Within &

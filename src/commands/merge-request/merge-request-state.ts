@@ -26,6 +26,10 @@ export type ExistingMergeRequest = Readonly<{
   sourceCommit: ObjectId;
   authorId: UserId;
   details: MergeRequestDetails;
+  /** In all, as far as it counts for the author. */
+  broughtBytes: number;
+  /** Nothing keeps its versions any more. */
+  refsDeleted: boolean;
   approverIds: ReadonlySet<UserId>;
   /** Its own; null: those of the project. */
   rules: readonly ApprovalRule[] | null;
@@ -47,6 +51,8 @@ export function evolve(state: MergeRequestState, event: MergeRequestEvent): Merg
     return {
       ...data,
       status: "OPENED",
+      broughtBytes: data.broughtBytes ?? 0,
+      refsDeleted: false,
       authorId: openedById,
       approverIds: new Set(),
       rules: null,
@@ -59,7 +65,7 @@ export function evolve(state: MergeRequestState, event: MergeRequestEvent): Merg
 }
 
 function changeBy(
-  { approverIds, begun, details }: ExistingMergeRequest,
+  { approverIds, begun, broughtBytes, details }: ExistingMergeRequest,
   event: Exclude<MergeRequestEvent, { type: "MergeRequestOpened" }>,
 ): Partial<ExistingMergeRequest> {
   switch (event.type) {
@@ -68,7 +74,10 @@ function changeBy(
     case "MergeRequestRetargeted":
       return { targetBranch: event.data.targetBranch };
     case "MergeRequestSourceMoved":
-      return { sourceCommit: event.data.sourceCommit };
+      return {
+        sourceCommit: event.data.sourceCommit,
+        broughtBytes: event.data.broughtBytes ?? broughtBytes,
+      };
     case "MergeRequestApproved":
       return { approverIds: new Set(approverIds).add(event.data.approverId) };
     case "MergeRequestApprovalWithdrawn":
@@ -95,6 +104,8 @@ function changeBy(
       return { merging: undefined };
     case "MergeRequestMerged":
       return { status: "MERGED", merging: undefined, autoMerge: undefined };
+    case "MergeRequestRefsDeleted":
+      return { refsDeleted: true };
     case "MergeRequestFailed":
       return { status: "FAILED", merging: undefined, autoMerge: undefined };
     default:

@@ -47,6 +47,8 @@ const decider: Decider<MergeRequestState, MergeRequestCommand, MergeRequestEvent
         return reopen(mustBeIn(state, command), command);
       case "CancelMergeRequest":
         return cancel(mustBeIn(state, command), command);
+      case "DeleteMergeRequestRefs":
+        return deleteRefs(mustBeIn(state, command), command);
       case "SetAutoMerge":
         return setAutoMerge(mustBeOpen(mustBeIn(state, command)), command);
       case "ClearAutoMerge":
@@ -112,7 +114,9 @@ function moveSource(state: ExistingMergeRequest, command: CommandOf<"RecordSourc
   const previousSourceCommit = state.sourceCommit;
   // What happens to the branch of a request that is not open is none of its versions.
   if (state.status !== "OPENED" || sourceCommit === previousSourceCommit) return [];
-  const data = { sourceCommit, previousSourceCommit, movedAt };
+  const inAll = command.broughtBytes && state.broughtBytes + command.broughtBytes;
+  const brought = inAll ? { broughtBytes: inAll } : {};
+  const data = { sourceCommit, previousSourceCommit, ...brought, movedAt };
   return [
     { type: "MergeRequestSourceMoved", data },
     ...(removesApprovals ? approvalsRemoved(state, "PUSH", movedAt) : []),
@@ -176,6 +180,10 @@ function close(state: ExistingMergeRequest, { by, at }: CommandOf<"CloseMergeReq
 function reopen(state: ExistingMergeRequest, { by, at }: CommandOf<"ReopenMergeRequest">): Events {
   if (state.status === "OPENED") return [];
   mustNotBeFinal(state);
+  if (state.refsDeleted) {
+    const message = "The commits of the merge request were deleted: open another one.";
+    throw new Refusal("unprocessable", "merge_request.refs_deleted", message);
+  }
   return [{ type: "MergeRequestReopened", data: { reopenedById: by, reopenedAt: at } }];
 }
 
@@ -187,6 +195,19 @@ function cancel(state: ExistingMergeRequest, { by, at }: CommandOf<"CancelMergeR
     { type: "MergeRequestCanceled", data: { canceledById: by, canceledAt: at } },
     ...autoMergeCleared(state, "CLOSED", at),
   ];
+}
+
+/** Of a request that ended unmerged. Doing it twice changes nothing. */
+function deleteRefs(
+  { status, refsDeleted }: ExistingMergeRequest,
+  { by: deletedById, at: deletedAt }: CommandOf<"DeleteMergeRequestRefs">,
+): Events {
+  if (status === "OPENED" || status === "MERGED") {
+    const message = "Refs can be deleted of a merge request that ended without being merged.";
+    throw new Refusal("conflict", "merge_request.not_ended", message);
+  }
+  if (refsDeleted) return [];
+  return [{ type: "MergeRequestRefsDeleted", data: { deletedById, deletedAt } }];
 }
 
 function setAutoMerge(state: ExistingMergeRequest, command: CommandOf<"SetAutoMerge">): Events {

@@ -4,6 +4,7 @@ import type { EventMetadata } from "../../events/core/event.ts";
 import { mergeRequestPairStream } from "../../events/core/reservation.ts";
 import { mergeRequestStream } from "../../events/merge-request/merge-request.ts";
 import type { EventStore } from "../../platform/event-store/event-store.ts";
+import { Refusal } from "../../platform/refusal.ts";
 import { currentState } from "../core/handle.ts";
 import { releaseName, reserveName } from "../core/reserve-name.ts";
 import { mergeRequest } from "./merge-request.ts";
@@ -39,14 +40,19 @@ export function reservePair(
       const state = await currentState(deps.store, mergeRequest, holderId);
       return state.status === "OPENED" && streamOf(state) === name;
     },
-    taken: {
-      field: "sourceBranch",
-      code: "merge_request.pair_taken",
-      message: "The two branches already have an open merge request.",
-    },
+    taken,
   };
   return reserveName(deps, toReserve, metadata);
 }
+
+const taken = {
+  field: "sourceBranch",
+  code: "merge_request.pair_taken",
+  message: "The two branches already have an open merge request.",
+};
+
+export const pairTaken = (): Refusal =>
+  new Refusal("unprocessable", taken.code, taken.message, { errors: [taken] });
 
 /** Gives a pair of branches back, unless another request holds it. */
 export function releasePair(

@@ -44,6 +44,8 @@ export const mergeRequestEvents = {
     /** Head of the source branch. */
     sourceCommit: ObjectId,
     details: MergeRequestDetails,
+    /** It counts for the author, who was no member of the project; absent: for the project. */
+    broughtBytes: z.int().positive().optional(),
     openedById: UserId,
     openedAt: IsoInstant,
   }),
@@ -64,6 +66,8 @@ export const mergeRequestEvents = {
   MergeRequestSourceMoved: z.object({
     sourceCommit: ObjectId,
     previousSourceCommit: ObjectId,
+    /** What the request has brought in all that counts for its author; absent: as much as before. */
+    broughtBytes: z.int().positive().optional(),
     movedAt: IsoInstant,
   }),
   MergeRequestApproved: z.object({
@@ -120,6 +124,8 @@ export const mergeRequestEvents = {
     mergedById: UserId,
     mergedAt: IsoInstant,
   }),
+  /** Of one that ended unmerged: the project keeps its versions no more. */
+  MergeRequestRefsDeleted: z.object({ deletedById: UserId, deletedAt: IsoInstant }),
   /** Git could not make the merge, for another reason than a conflict. */
   MergeRequestFailed: z.object({ reason: z.string(), failedAt: IsoInstant }),
 } as const satisfies EventSchemas;

@@ -1,17 +1,28 @@
 import { z } from "zod";
 import { changeMergeRequest } from "../../commands/merge-request/change-merge-request.ts";
-import { mergeRequestNotFound } from "../../commands/merge-request/merge-request.ts";
+import { mergeRequest, mergeRequestNotFound } from "../../commands/merge-request/merge-request.ts";
 import type { MergeRequestCommand } from "../../commands/merge-request/merge-request-command.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { approvalConfigurationOf } from "../../projections/merge-request/approval-rule.ts";
 import { findMergeRequestById } from "../../projections/merge-request/merge-request-query.ts";
 import type { MergeRequestRow } from "../../projections/merge-request/merge-request-row.ts";
+import { deleteRefs } from "../../workers/merge-request/delete-refs.ts";
+import { mustSuffice } from "../access/role-access.ts";
 import { commandDeps, projectStampOf } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
 import { type Route, route } from "../core/route.ts";
 import { mustFindRef } from "../repository/ref-change.ts";
 import { detailsIn, MergeRequestChange, MergeRequestChangeById } from "./body.ts";
-import { at, mustBeChangeable, names, shown, type Writing, writing } from "./place.ts";
+import {
+  at,
+  mayDeleteRefs,
+  mustBeChangeable,
+  mustFindMergeRequest,
+  names,
+  shown,
+  type Writing,
+  writing,
+} from "./place.ts";
 import { MergeRequestView } from "./schema.ts";
 
 const editMergeRequest = route({
@@ -54,12 +65,34 @@ const reopenMergeRequest = transition(
   "Open a closed merge request again",
 );
 
+const deleteMergeRequestRefs = route({
+  ...writing,
+  method: "delete",
+  path: `${at}/{localId}/refs`,
+  operationId: "deleteMergeRequestRefs",
+  summary: "Delete the commits that a project keeps of a merge request",
+  description:
+    "Of a request that ended without being merged, by its author or an ADMIN. It cannot be opened again. Doing it twice changes nothing.",
+  reply: MergeRequestView,
+  async handle({ params, request }, deps) {
+    const row = await mustFindMergeRequest(deps, request, params.localId);
+    if (!mayDeleteRefs(row, request)) {
+      mustSuffice(request.role, { resource: "project", role: "ADMIN" });
+    }
+    const command = { type: "DeleteMergeRequestRefs", ...projectStampOf(request, deps) } as const;
+    await request.execute(mergeRequest, row.id, command);
+    await deleteRefs(deps, row);
+    return shown(deps, request, row.local_id);
+  },
+});
+
 export const mergeRequestChangeRoutes: readonly Route[] = [
   editMergeRequest,
   editMergeRequestById,
   cancelMergeRequest,
   closeMergeRequest,
   reopenMergeRequest,
+  deleteMergeRequestRefs,
 ];
 
 function transition(

@@ -115,13 +115,14 @@ export type Range = Readonly<{
  * What a request compares: the two heads of now, or of the moment it was merged. A target branch that is gone
  * counts as it was, as long as the repository holds its commits.
  *
- * @throws Refusal 404 `branch.not_found` when nothing is left of the target branch
+ * @throws Refusal 404 `branch.not_found` when nothing is left of the target branch, `merge_request.refs_deleted`
  */
 export async function rangeOf(
   deps: Deps,
   { project }: Pick<Reading, "project">,
   row: MergeRequestRow,
 ): Promise<Range> {
+  if (row.refs_deleted) throw refsDeleted();
   const repository = await deps.git.find(project.id);
   const merge = row.merge_id === null ? undefined : await findMerge(deps.db, row.merge_id);
   const target = await findRef(deps.db, project.id, "branch", row.target_branch);
@@ -132,6 +133,11 @@ export async function rangeOf(
   }
   const newest = await withNewestSourceShown(deps, row);
   return { repository, targetHead, sourceCommit: merge?.source_commit ?? newest.source_commit };
+}
+
+function refsDeleted(): Refusal {
+  const message = "The commits of the merge request were deleted.";
+  return new Refusal("not_found", "merge_request.refs_deleted", message);
 }
 
 async function lastHead(

@@ -1,17 +1,19 @@
 import { z } from "zod";
 
 import { openMergeRequest } from "../../commands/merge-request/change-merge-request.ts";
+import { pairTaken } from "../../commands/merge-request/pair.ts";
 import { MergeRequestId, ObjectId } from "../../events/core/ids.ts";
 import { headRefOf } from "../../events/merge-request/merge-request.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { keepFirst } from "../../platform/git/kept-ref.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { approvalConfigurationOf } from "../../projections/merge-request/approval-rule.ts";
+import { openMergeRequestsFrom } from "../../projections/merge-request/merge-request-query.ts";
+import type { MergeRequestRow } from "../../projections/merge-request/merge-request-row.ts";
 import { mergeSettingsOf } from "../../projections/merge-request/merge-setting.ts";
 import { findProjectById, type ProjectRow } from "../../projections/project/project.ts";
 import { projectRole } from "../../projections/team/member-role.ts";
-import { bringCommit } from "../../workers/merge-request/source.ts";
-import { bringLfsObjects } from "../../workers/merge-request/source-lfs.ts";
+import { bringSource } from "../../workers/merge-request/bring-source.ts";
 import type { Role } from "../access/access.ts";
 import { mustBeFound, mustSuffice } from "../access/role-access.ts";
 import { commandDeps, stampOf } from "../core/command-deps.ts";
@@ -41,7 +43,8 @@ export const createMergeRequest = route({
     const head = await mustFindRef(deps.db, source.project.id, "branch", sourceBranch);
     await mustFindRef(deps.db, target.project.id, "branch", targetBranch);
     const sourceCommit = ObjectId.parse(head.object_id);
-    const repository = await bringCommit(deps, source.project.id, target.project, sourceCommit);
+    const sourceProjectId = source.project.id;
+    await mustBeFree({ sourceProjectId, sourceBranch, target: target.project, targetBranch }, deps);
 
     const mergeRequestId = MergeRequestId.parse(
       deterministicId(request.commandId, "merge request"),
@@ -50,25 +53,62 @@ export const createMergeRequest = route({
       type: "OpenMergeRequest",
       mergeRequestId,
       projectId: target.project.id,
-      sourceProjectId: source.project.id,
+      sourceProjectId,
       sourceBranch,
       targetBranch,
       sourceCommit,
       details: await newDetails(body, target.project, deps),
       ...stampOf(request, deps),
     } as const;
-    const sourceProjectId = source.project.id;
-    const brought = { sourceProjectId, target: target.project, repository, sourceCommit };
-    // A request that is refused gives the target nothing.
+    const brought = {
+      sourceProjectId,
+      target: target.project,
+      authorId: request.userId,
+      sourceCommit,
+    };
     const { localId } = await request.executeProcess((metadata) =>
-      bringLfsObjects(deps, brought, metadata, {
-        open: () => openMergeRequest(commandDeps(deps), { id: mergeRequestId, metadata }, command),
-        keep: (opened) => keepFirst(repository, headRefOf(opened.localId), sourceCommit),
+      bringSource(deps, brought, metadata, {
+        open: ({ repository: _, ...came }) =>
+          openMergeRequest(
+            commandDeps(deps),
+            { id: mergeRequestId, metadata },
+            { ...command, ...came },
+          ),
+        async keep({ localId, position }, { repository }) {
+          await keepFirst(repository, headRefOf(localId), sourceCommit);
+          return position;
+        },
       }),
     );
     return shown(deps, { ...request, ...target }, localId);
   },
 });
+
+type Wanted = Readonly<{
+  sourceProjectId: string;
+  sourceBranch: string;
+  target: ProjectRow;
+  targetBranch: string;
+}>;
+
+/**
+ * A request that is refused gives the target nothing: what is known to be refused is refused before commits come.
+ *
+ * @throws Refusal 422 `merge_request.pair_taken`
+ */
+async function mustBeFree(
+  { sourceProjectId, sourceBranch, target, targetBranch }: Wanted,
+  { db }: Deps,
+): Promise<void> {
+  if (sourceProjectId === target.id) return;
+  const open = await openMergeRequestsFrom(db, {
+    projectId: sourceProjectId,
+    branch: sourceBranch,
+  });
+  const isSame = (row: MergeRequestRow): boolean =>
+    row.project_id === target.id && row.target_branch === targetBranch;
+  if (open.some(isSame)) throw pairTaken();
+}
 
 type Side = Readonly<{ project: ProjectRow; role: Role }>;
 type Sides = Readonly<{ source: Side; target: Side }>;

@@ -56,6 +56,11 @@ export const isChangeable = (
   { userId, role }: Pick<Writing, "userId" | "role">,
 ): boolean => row.author_id === userId || isDeveloper({ role });
 
+export const mayDeleteRefs = (
+  row: MergeRequestRow,
+  { userId, role }: Pick<Writing, "userId" | "role">,
+): boolean => row.author_id === userId || atLeast(role, "ADMIN");
+
 export const isDeveloper = ({ role }: Pick<Reading, "role">): boolean => atLeast(role, "DEVELOPER");
 
 /** The request as it is now, its source as well. */

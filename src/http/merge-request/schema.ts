@@ -79,5 +79,8 @@ export const MergeRequestView = z
     mergedAt: instant().nullable(),
     mergeCommit: CommitView.nullable(),
     failureReason: z.string().nullable(),
+    refsDeleted: z.boolean().meta({
+      description: "The project does not keep its commits any more: there are no changes to show.",
+    }),
   })
   .meta({ id: "MergeRequest" });

@@ -107,6 +107,7 @@ function presentPlain(row: MergeRequestRow, users: ReadonlyMap<string, UserRow>)
     mergedBy: mergedById && presentParticipant(users.get(mergedById), mergedById),
     mergedAt: row.merged_at,
     failureReason: row.failure,
+    refsDeleted: row.refs_deleted,
   };
 }
 

@@ -11,7 +11,7 @@ import {
   isForkOfPrivate,
   listProjects,
 } from "../../projections/project/project.ts";
-import { fillFork } from "../../workers/project/fork.ts";
+import { fillFork, mustFitInFork } from "../../workers/project/fork.ts";
 import { mustMayCreate, mustMayPublish } from "../access/create-permission.ts";
 import { ownerToBe } from "../access/owner.ts";
 import { projectScope } from "../access/owner-scope.ts";
@@ -57,6 +57,7 @@ const fork = route({
     if (!isPrivate && hidden) throw publicOfPrivate();
     const wanted = { alias: body.ownerAlias, type: body.ownerAliasType };
     const owner = await ownerToBe(deps.db, userId, wanted);
+    await mustFitInFork(deps, source.id);
     const projectId = ProjectId.parse(deterministicId(request.commandId, "project"));
     const command = {
       type: "CreateProject",

@@ -95,6 +95,21 @@ export async function mustHaveRoom(db: Knex, quota: Quota, bytes: number): Promi
   return room;
 }
 
+/** Gives the room back afterwards: but what may have been appended keeps it until it can be seen. */
+export async function holding<Result>(
+  room: Room,
+  run: (room: Room) => Promise<Result>,
+): Promise<Result> {
+  try {
+    const result = await run(room);
+    await room.release();
+    return result;
+  } catch (error) {
+    if (!(error instanceof Refusal && error.kind === "unavailable")) await room.release();
+    throw error;
+  }
+}
+
 type Taken = Readonly<{ number: string; bytes: number }>;
 
 /**

@@ -56,3 +56,19 @@ export async function keepFirst(repository: GitDirectory, ref: string, id: strin
     if (!(error instanceof KeptRefMoved)) throw error;
   });
 }
+
+/** Deletes refs of the service's own, all or none, wherever they point; those that are not there are left out. */
+export async function dropKeptRefs(
+  repository: GitDirectory,
+  refs: readonly string[],
+): Promise<void> {
+  const there: string[] = [];
+  for (const ref of refs) {
+    if (!keptRef.test(ref)) throw new Error(`${ref} is no ref of the service`);
+    if ((await readKeptRef(repository, ref)) !== null) there.push(ref);
+  }
+  if (there.length === 0) return;
+  const input = ["start", ...there.map((ref) => `delete ${ref}`), "prepare", "commit", ""];
+  const options = { input: input.join("\n"), writes: true, holds: "pushing" } as const;
+  await runGit(repository.gitDir, ["update-ref", "--stdin"], options);
+}

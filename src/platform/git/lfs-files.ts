@@ -13,12 +13,12 @@ export type LfsFile = Readonly<{ path: string; oid: string }>;
 const filesAtOnce = 500;
 
 /**
- * Whose histories are looked through. `tips` are ids of commits or tags; with `notInRefs`, what any ref of the
- * repository reaches is left out. `signal` ends the looking.
+ * Whose histories are looked through. `tips` are ids of commits or tags; what the commits `without` reach is left out.
+ * `signal` ends the looking.
  */
 export type LfsFilesOf = Readonly<{
   tips: Iterable<string>;
-  notInRefs?: boolean;
+  without?: readonly string[];
   signal?: AbortSignal;
 }>;
 
@@ -34,8 +34,8 @@ export async function* lfsFiles(
 ): AsyncGenerator<readonly LfsFile[]> {
   // Trees of other commits name the same blobs: git lists each once, by the first path it finds.
   const filter = `--filter=blob:limit=${pointerBytesMax}`;
-  const without = of?.notInRefs === true ? ["--not", "--all"] : [];
-  const from = of === undefined ? ["--all"] : ["--stdin", ...without];
+  const from = of === undefined ? ["--all"] : ["--stdin"];
+  const without = (of?.without ?? []).map((id) => `^${id}`);
   const list = ["rev-list", "--objects", filter, ...from];
   const child = spawn("git", [`--git-dir=${repository.gitDir}`, ...list], {
     cwd: "/",
@@ -44,7 +44,7 @@ export async function* lfsFiles(
   });
   // The exit code reports a child that has ended already.
   child.stdin.on("error", () => undefined);
-  child.stdin.end([...(of?.tips ?? [])].map((id) => `${id}\n`).join(""));
+  child.stdin.end([...(of?.tips ?? []), ...without].map((id) => `${id}\n`).join(""));
   const exited = once(child, "exit");
   exited.catch(() => undefined);
   const end = (): void => void child.kill("SIGKILL");

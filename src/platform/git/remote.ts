@@ -17,6 +17,8 @@ export type RemoteOptions = Readonly<{
   proxy: OutboundProxy;
   /** That may come from there. */
   bytesMax: number;
+  /** Takes room for so many bytes in all. */
+  reach?: (bytes: number) => Promise<void>;
   signal: AbortSignal;
 }>;
 
@@ -67,9 +69,9 @@ const mirrored = "refs/mirror/";
  * @throws RemoteFailure
  */
 export async function openRemote(options: RemoteOptions): Promise<Remote> {
-  const { url, credentials, proxy, bytesMax, signal } = options;
+  const { url, credentials, proxy, bytesMax, reach, signal } = options;
   const { gitDir } = options.repository;
-  const grant = await proxy.open(url, bytesMax).catch((error: unknown) => {
+  const grant = await proxy.open(url, bytesMax, reach).catch((error: unknown) => {
     throw error instanceof OutboundRefused
       ? new RemoteFailure("remote.refused", error.message)
       : error;

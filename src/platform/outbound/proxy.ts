@@ -24,11 +24,14 @@ export type OutboundProxy = Readonly<{
    * Lets a program out to the scheme, host and port of one URL and nowhere else.
    *
    * @param bytesMax that may come in through it
+   * @param reach takes room for so many bytes in all; what it throws cuts the connection
    * @throws OutboundRefused
    */
-  open: (url: string, bytesMax: number) => Promise<ProxyGrant>;
+  open: (url: string, bytesMax: number, reach?: Reach) => Promise<ProxyGrant>;
   close: () => Promise<void>;
 }>;
+
+type Reach = (bytes: number) => Promise<void>;
 
 /** More bytes came than the grant allows. */
 export class OutboundTooLarge extends Error {
@@ -41,6 +44,7 @@ type Grant = {
   readonly url: URL;
   readonly password: string;
   readonly bytesMax: number;
+  readonly reach: Reach;
   readonly connections: Set<Duplex>;
   bytes: number;
   refusal: Error | undefined;
@@ -90,13 +94,13 @@ export function openOutboundProxy(
   let listening: Promise<unknown> | undefined;
 
   return {
-    async open(text, bytesMax) {
+    async open(text, bytesMax, reach = async () => undefined) {
       const url = checkOutboundUrl(text, allow);
       listening ??= once(server.listen(0, "127.0.0.1"), "listening");
       await listening;
       const [name, password] = [randomBytes(8).toString("hex"), randomBytes(16).toString("hex")];
       const connections = new Set<Duplex>();
-      const given = { url, password, bytesMax, connections, caller: currentCaller() };
+      const given = { url, password, bytesMax, reach, connections, caller: currentCaller() };
       const grant: Grant = { ...given, bytes: 0, refusal: undefined };
       grants.set(name, grant);
       const { port } = server.address() as AddressInfo;
@@ -220,9 +224,14 @@ function counted(grant: Grant, refuse: (error: Error) => void): Transform {
   return new Transform({
     transform(chunk: Buffer, _encoding, done) {
       grant.bytes += chunk.length;
-      if (grant.bytes <= grant.bytesMax) return done(null, chunk);
-      refuse(new OutboundTooLarge(`More than ${grant.bytesMax} bytes came.`));
-      done();
+      const { bytes, bytesMax } = grant;
+      const cut = (why: string): void => {
+        refuse(new OutboundTooLarge(why));
+        done();
+      };
+      if (bytes > bytesMax) return cut(`More than ${bytesMax} bytes came.`);
+      const noRoom = (): void => cut(`There is no room for ${bytes} bytes.`);
+      grant.reach(bytes).then(() => done(null, chunk), noRoom);
     },
   });
 }

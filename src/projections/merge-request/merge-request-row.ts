@@ -52,6 +52,9 @@ export type StoredMergeRequest = Readonly<{
   /** Its own; null: those of the project. */
   approval_rules: readonly ApprovalRule[] | null;
   auto_merge: AutoMerge | null;
+  /** Counts for the author until it is merged, and then for the project. */
+  brought_bytes: bigint;
+  refs_deleted: boolean;
   /** Why it failed. */
   failure: string | null;
   /** The four are null until it is merged. */
@@ -127,6 +130,8 @@ export function newMergeRequest(
     updated_at: new Date(data.openedAt),
     approval_rules: null,
     auto_merge: null,
+    brought_bytes: BigInt(data.broughtBytes ?? 0),
+    refs_deleted: false,
     failure: null,
     merge_id: null,
     merge_commit: null,

@@ -32,6 +32,8 @@ export const requests = defineTable<StoredMergeRequest>({
     updated_at: "timestamptz",
     approval_rules: "jsonb null",
     auto_merge: "jsonb null",
+    brought_bytes: "bigint",
+    refs_deleted: "boolean",
     failure: "text null",
     merge_id: "uuid null",
     merge_commit: "text null",
@@ -47,6 +49,8 @@ export const requests = defineTable<StoredMergeRequest>({
     "(source_project_id, source_branch, status)",
     "(created_at) where local_id is null",
     "(updated_at) where auto_merge is not null",
+    "(author_id) where brought_bytes > 0",
+    "(project_id) where brought_bytes > 0",
   ],
 });
 

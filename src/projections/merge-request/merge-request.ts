@@ -10,7 +10,7 @@ import { approvals, merges, purgeRequests, requests } from "./merge-request-tabl
 
 export const mergeRequestProjection = defineReadModel({
   name: "merge_request",
-  version: 2,
+  version: 3,
   tables: [requests, approvals, merges],
   events: { ...mergeRequestEvents, ...localIdEvents, ...purgeEvents },
   effects: {
@@ -24,7 +24,10 @@ export const mergeRequestProjection = defineReadModel({
     MergeRequestRetargeted: ({ stream, data }) =>
       touched(stream, data.retargetedAt, { target_branch: data.targetBranch }),
     MergeRequestSourceMoved: ({ stream, data }) =>
-      touched(stream, data.movedAt, { source_commit: data.sourceCommit }),
+      touched(stream, data.movedAt, {
+        source_commit: data.sourceCommit,
+        brought_bytes: data.broughtBytes === undefined ? undefined : BigInt(data.broughtBytes),
+      }),
     MergeRequestApproved: ({ stream, data }) => [
       put(approvals, {
         merge_request_id: idOf(stream),
@@ -74,6 +77,8 @@ export const mergeRequestProjection = defineReadModel({
         merged_by_id: data.mergedById,
         merged_at: new Date(data.mergedAt),
       }),
+    MergeRequestRefsDeleted: ({ stream, data }) =>
+      touched(stream, data.deletedAt, { refs_deleted: true }),
     MergeRequestFailed: ({ stream, data: { reason: failure, failedAt } }) =>
       touched(stream, failedAt, { status: "FAILED", auto_merge: null, failure }),
     ProjectPurged: ({ data }) => purgeRequests(data.projectId),

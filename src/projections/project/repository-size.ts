@@ -11,6 +11,7 @@ import {
 import { containerBytes } from "../container/manifest.ts";
 import { lfsBytes } from "../git/lfs-object.ts";
 import { packageBytes } from "../package/total.ts";
+import { bytesBroughtInto } from "./brought-bytes.ts";
 import type { ProjectRow } from "./project.ts";
 
 type Measurable = Readonly<{ bytes: () => Promise<number> }>;
@@ -28,7 +29,8 @@ export function allowedBytes(
 
 /**
  * What a project takes: its repository, the LFS objects it has, its packages with what its proxies keep, files of
- * releases, uploaded files, artifacts and finished logs of jobs. Content that projects share counts in each of them: what
+ * releases, uploaded files, artifacts and finished logs of jobs; not what requests of others than members brought and
+ * nobody merged. Content that projects share counts in each of them: what
  * one removes, the others still have.
  */
 export async function bytesTaken(
@@ -43,7 +45,8 @@ export async function bytesTaken(
     containerBytes(db, projectId),
     fileBytes(db, projectId),
   ]);
-  return sums.reduce((sum, bytes) => sum + bytes, 0);
+  const all = sums.reduce((sum, bytes) => sum + bytes, 0);
+  return Math.max(0, all - (await bytesBroughtInto(db, projectId)));
 }
 
 /** Files of releases, uploaded files, artifacts and finished logs of jobs, and what proxies of the project keep. */
@@ -100,6 +103,18 @@ function quotaOf(project: Limited, { db, git, config }: Sized): Quota | undefine
 export function roomInProject(project: Limited, deps: Sized, expectedBytes?: number): Room {
   const quota = quotaOf(project, deps);
   return quota === undefined ? noLimit : openRoom(deps.db, quota, expectedBytes);
+}
+
+/**
+ * Room for what git writes into the repository as it comes.
+ *
+ * @param came how much of it the measurement counts already
+ */
+export function roomInRepository(project: Limited, deps: Sized, came: () => number): Room {
+  const quota = quotaOf(project, deps);
+  if (quota === undefined) return noLimit;
+  const takenBytes = async () => Math.max(0, (await quota.takenBytes()) - came());
+  return openRoom(deps.db, { ...quota, takenBytes });
 }
 
 /** Room for what comes now and has so many bytes. @throws Refusal 413 `project.full` */

@@ -1,6 +1,7 @@
 import type { Knex } from "knex";
 
-import { noLimit, openRoom, type Room } from "../../platform/blob/room.ts";
+import { heldBytes, noLimit, openRoom, type Quota, type Room } from "../../platform/blob/room.ts";
+import { bytesBroughtBy } from "./brought-bytes.ts";
 import { bytesUploadedOutside } from "./uploaded-file.ts";
 
 type Limited = Readonly<{ id: string; allowed_bytes: bigint | null }>;
@@ -13,16 +14,31 @@ export const userAllowedBytes = (
 ): number | null => (allowed_bytes === null ? instanceMax : Number(allowed_bytes));
 
 /** What a user has brought into projects of others, where it counts for the user. */
-export const userBytesTaken = bytesUploadedOutside;
+export async function userBytesTaken(db: Knex, userId: string): Promise<number> {
+  const [uploaded, brought] = await Promise.all([
+    bytesUploadedOutside(db, userId),
+    bytesBroughtBy(db, userId),
+  ]);
+  return uploaded + brought;
+}
+
+function quotaOf(user: Limited, { db, config: { userBytesMax } }: Sized): Quota | undefined {
+  const allowedBytes = userAllowedBytes(user, userBytesMax);
+  if (allowedBytes === null) return undefined;
+  const takenBytes = () => userBytesTaken(db, user.id);
+  return { key: `user ${user.id}`, allowedBytes, takenBytes };
+}
 
 /** Room for what a user brings into a project of others. */
-export function roomOfUser(
-  user: Limited,
-  expectedBytes: number,
-  { db, config: { userBytesMax } }: Sized,
-): Room {
-  const allowedBytes = userAllowedBytes(user, userBytesMax);
-  if (allowedBytes === null) return noLimit;
-  const takenBytes = () => userBytesTaken(db, user.id);
-  return openRoom(db, { key: `user ${user.id}`, allowedBytes, takenBytes }, expectedBytes);
+export function roomOfUser(user: Limited, expectedBytes: number, deps: Sized): Room {
+  const quota = quotaOf(user, deps);
+  return quota === undefined ? noLimit : openRoom(deps.db, quota, expectedBytes);
+}
+
+/** What the user may still bring beside what is on its way. */
+export async function userBytesLeft(user: Limited, deps: Sized): Promise<number> {
+  const quota = quotaOf(user, deps);
+  if (quota === undefined) return Number.MAX_SAFE_INTEGER;
+  const held = await heldBytes(deps.db, quota.key);
+  return Math.max(0, quota.allowedBytes - held - (await quota.takenBytes()));
 }

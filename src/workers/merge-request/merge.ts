@@ -42,7 +42,7 @@ import { type Judgement, mergeFailed, mergeJudge } from "./judge.ts";
 import { inConflict, type Making, makeMerge } from "./make-merge.ts";
 import { filledMessage } from "./merge-message.ts";
 import { withNewestSource } from "./source.ts";
-import type { SourceDeps } from "./source-lfs.ts";
+import type { SourceDeps } from "./source-subject.ts";
 import { mustStillHold, withRoleNow } from "./still-holds.ts";
 
 export type MergeDeps = RefChangeDeps & SourceDeps & Readonly<{ publicUrl: string }>;

@@ -58,7 +58,7 @@ export const mergeRequestHeadWorker = defineWorker({
   async run({ mergeRequestId }, deps: WorkerDeps) {
     const row = await findMergeRequestById(deps.db, mergeRequestId);
     const repository = row && (await deps.git.find(row.project_id));
-    if (row === undefined || repository === undefined) return;
+    if (row === undefined || row.refs_deleted || repository === undefined) return;
     const { source_commit, local_id } = await withNewestSource(deps, row);
     await keepFirst(repository, headRefOf(local_id), source_commit);
   },

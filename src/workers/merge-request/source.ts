@@ -6,21 +6,19 @@ import { mergeRequest } from "../../commands/merge-request/merge-request.ts";
 import { ObjectId } from "../../events/core/ids.ts";
 import { bySystem } from "../../events/core/system.ts";
 import { headRefOf } from "../../events/merge-request/merge-request.ts";
-import { copyCommits } from "../../platform/git/copy-commits.ts";
 import { KeptRefMoved, keepRef, readKeptRef } from "../../platform/git/kept-ref.ts";
-import type { Repository } from "../../platform/git/repository.ts";
 import { keyedLock } from "../../platform/keyed-lock.ts";
-import { Refusal } from "../../platform/refusal.ts";
 import { hasLfsObjects } from "../../projections/git/lfs-object.ts";
 import { approvalConfigurationOf } from "../../projections/merge-request/approval-rule.ts";
 import { findMergeRequestById } from "../../projections/merge-request/merge-request-query.ts";
 import type { MergeRequestRow } from "../../projections/merge-request/merge-request-row.ts";
 import { findProjectById, type ProjectRow } from "../../projections/project/project.ts";
-import { projectBytesLeft } from "../../projections/project/repository-size.ts";
 import { reaches } from "../../projections/protection/applicable.ts";
 import { findRef } from "../../projections/repository/git-ref.ts";
 import { actingRole } from "../../projections/team/acting-role.ts";
-import { bringLfsObjects, type SourceDeps } from "./source-lfs.ts";
+import { bringSource } from "./bring-source.ts";
+import { isFull } from "./source-account.ts";
+import type { SourceDeps } from "./source-subject.ts";
 
 /** Within this process; what another process does at the same time is seen by the ref. */
 const inTurn = keyedLock();
@@ -32,7 +30,7 @@ const attemptsMax = 5;
  * author may not bring its commits.
  *
  * @returns the request as it is then
- * @throws Refusal 422 `project.full`
+ * @throws Refusal 422 `project.full`, `user.full`
  */
 export async function withNewestSource(
   deps: SourceDeps,
@@ -62,25 +60,27 @@ async function bringNewest(deps: SourceDeps, row: MergeRequestRow): Promise<Merg
   const target = await findProjectById(deps.db, current.project_id);
   if (target === undefined) return current;
   const sourceCommit = ObjectId.parse(head);
-  const repository = await bringCommit(deps, current.source_project_id, target, sourceCommit);
   const brought = {
     sourceProjectId: current.source_project_id,
     target,
-    repository,
+    authorId: current.author_id,
     sourceCommit,
+    previousCommit: current.source_commit,
   };
   const metadata = bySystem({ commandId: randomUUID() }, deps.now().toISOString());
-  await bringLfsObjects(deps, brought, metadata, {
+  await bringSource(deps, brought, metadata, {
     open: async () => undefined,
-    keep: () => keepRef(repository, ref, sourceCommit, before),
+    async keep(_, { repository, ...came }) {
+      await keepRef(repository, ref, sourceCommit, before);
+      return await recordMove(deps, current, target, { sourceCommit, ...came });
+    },
   });
-  await deps.visible(await recordMove(deps, current, target, sourceCommit));
   return (await findMergeRequestById(deps.db, row.id)) ?? current;
 }
 
 /**
  * The same for readers. Never looks through commits for LFS objects: where the source has any, the worker
- * brings them with the commits. A target without room shows the request as it is.
+ * brings them with the commits. Where it finds no room, the request is shown as it is.
  */
 export async function withNewestSourceShown(
   deps: SourceDeps,
@@ -92,7 +92,7 @@ export async function withNewestSourceShown(
   try {
     return await withNewestSource(deps, row);
   } catch (error) {
-    if (error instanceof Refusal && error.code === "project.full") return row;
+    if (isFull(error)) return row;
     throw error;
   }
 }
@@ -129,38 +129,13 @@ async function recordMove(
   { store, db, now }: SourceDeps,
   { id }: MergeRequestRow,
   target: ProjectRow,
-  sourceCommit: ObjectId,
+  moved: Readonly<{ sourceCommit: ObjectId; broughtBytes?: number }>,
 ): Promise<bigint | undefined> {
   const { removeApprovalsOnPush } = await approvalConfigurationOf(db, { project: target });
   const at = now().toISOString();
   // The branch may come back to a commit that it had before, so the commit does not name the step.
   const metadata = bySystem({ commandId: randomUUID() }, at);
   const type = "RecordSourceMove";
-  const command = { type, sourceCommit, removesApprovals: removeApprovalsOnPush, at } as const;
+  const command = { type, ...moved, removesApprovals: removeApprovalsOnPush, at } as const;
   return (await handle(store, mergeRequest, { id, command, metadata })).position;
-}
-
-/**
- * Makes sure that a commit of the source project is in the repository of the target.
- *
- * @throws Refusal 422 `project.full`, 404 `branch.not_found` when a repository is not there
- */
-export async function bringCommit(
-  deps: Pick<SourceDeps, "db" | "git" | "config">,
-  sourceProjectId: string,
-  target: ProjectRow,
-  commitId: string,
-): Promise<Repository> {
-  const [from, to] = [await deps.git.find(sourceProjectId), await deps.git.find(target.id)];
-  if (from === undefined || to === undefined) {
-    throw new Refusal("not_found", "branch.not_found", "One of the projects has no branches.");
-  }
-  if (sourceProjectId === target.id || (await to.objects.info(commitId)) !== undefined) return to;
-  const bytesMax = await projectBytesLeft(deps)(target);
-  await copyCommits(from, to, commitId, async (bytes) => {
-    if (bytes <= bytesMax) return;
-    const message = "The commits are more than the target project may still take.";
-    throw new Refusal("unprocessable", "project.full", message);
-  });
-  return to;
 }

@@ -4,13 +4,20 @@ import { z } from "zod";
 import { currentState } from "../../commands/core/handle.ts";
 import { isExisting, project } from "../../commands/project/project.ts";
 import { EventMetadata, type PushWishes } from "../../events/core/event.ts";
+import { ProjectId } from "../../events/core/ids.ts";
 import { projectEvents } from "../../events/project/project.ts";
 import { repositoryStream } from "../../events/repository/repository.ts";
 import { inheritLfsObjects, lfsObjectsToInherit } from "../../git/lfs-inheritance.ts";
 import { type RefRecorderDeps, refRecorder } from "../../git/ref-recorder.ts";
+import { holding } from "../../platform/blob/room.ts";
 import { copyRepository } from "../../platform/git/copy.ts";
+import { packedBytes } from "../../platform/git/copy-commits.ts";
+import type { Refs, Repository } from "../../platform/git/repository.ts";
 import { PermanentFailure } from "../../platform/queue/queue.ts";
+import { Refusal } from "../../platform/refusal.ts";
+import { lfsBytes } from "../../projections/git/lfs-object.ts";
 import { findProjectById } from "../../projections/project/project.ts";
+import { allowedBytes, roomInProject } from "../../projections/project/repository-size.ts";
 import { actingRole } from "../../projections/team/acting-role.ts";
 import { ownerOfProject } from "../core/owner.ts";
 import type { Reactor } from "../core/reactor.ts";
@@ -19,6 +26,12 @@ import { defineWorker } from "../core/worker.ts";
 const queue = "project-fork";
 /** The forking request copies at once; the job serves when that process died before. */
 const delayMs = 60_000;
+
+export type ForkDeps = RefRecorderDeps &
+  Readonly<{
+    config: Readonly<{ projectBytesMax: number | null }>;
+    visible: (position: bigint | undefined) => Promise<void>;
+  }>;
 
 /** Its pipelines have run in the project it was made from. */
 const withoutPipelines: PushWishes = { ciSkip: true, ciVariables: null, mergeRequest: null };
@@ -30,10 +43,10 @@ const withoutPipelines: PushWishes = { ciSkip: true, ciVariables: null, mergeReq
  *
  * @param metadata envelope of the request that forked
  * @returns the log position that shows the refs, if there are any
- * @throws PermanentFailure when there is no such fork
+ * @throws PermanentFailure when there is no such fork; Refusal 413 `project.full`
  */
 export async function fillFork(
-  deps: RefRecorderDeps,
+  deps: ForkDeps,
   forkId: string,
   metadata: EventMetadata,
 ): Promise<bigint | undefined> {
@@ -54,9 +67,34 @@ export async function fillFork(
   const of = { tips: refs.values() };
   // First: a clone of what is copied shall be whole.
   const objects = await lfsObjectsToInherit({ ...between, repository: source, of }, deps);
-  await inheritLfsObjects(between, objects, metadata, deps);
+  const allowed = fork.allowedBytes === null ? null : BigInt(fork.allowedBytes);
+  const row = { id: ProjectId.parse(forkId), allowed_bytes: allowed };
+  const inLfs = [...objects.values()].reduce((sum, each) => sum + each, 0);
+  const isLimited = allowedBytes(row, deps.config.projectBytesMax) !== null;
+  const bytes = isLimited ? inLfs + (await packedBytes(source, [...refs.values()])) : 0;
+  return await holding(roomInProject(row, deps, bytes), async (room) => {
+    await room.reach(bytes);
+    await inheritLfsObjects(between, objects, metadata, deps);
+    const reach = (packed: number) => room.reach(inLfs + packed);
+    const position = await copyAll({ source, refs, reach }, { ...fork, forkId }, metadata, deps);
+    await deps.visible(position);
+    return position;
+  });
+}
 
-  const repository = await git.ensure(forkId, fork.defaultBranch);
+type Copied = Readonly<{
+  source: Repository;
+  refs: Refs;
+  reach: (bytes: number) => Promise<void>;
+}>;
+
+async function copyAll(
+  { source, refs, reach }: Copied,
+  { forkId, defaultBranch }: Readonly<{ forkId: string; defaultBranch: string }>,
+  metadata: EventMetadata,
+  deps: ForkDeps,
+): Promise<bigint | undefined> {
+  const repository = await deps.git.ensure(forkId, defaultBranch);
   const pushId = randomUUID();
   const push = {
     pushId,
@@ -66,8 +104,24 @@ export async function fillFork(
   };
   const recorder = refRecorder(deps);
   await recorder.begin(push);
-  const made = await copyRepository(source, repository, refs);
+  const made = await copyRepository(source, repository, refs, reach);
   return await recorder.finish(push, new Set(made ? refs.keys() : []));
+}
+
+/**
+ * What a fork may not be larger than is refused before it is made.
+ *
+ * @throws Refusal 422 `project.full`
+ */
+export async function mustFitInFork(deps: ForkDeps, sourceId: string): Promise<void> {
+  const { db, git, config } = deps;
+  const source = config.projectBytesMax === null ? undefined : await git.find(sourceId);
+  if (source === undefined || config.projectBytesMax === null) return;
+  const tips = [...(await source.refs()).values()];
+  const packed = tips.length === 0 ? 0 : await packedBytes(source, tips);
+  if (packed + (await lfsBytes(db, sourceId)) <= config.projectBytesMax) return;
+  const message = "The project is larger than a fork of it may be.";
+  throw new Refusal("unprocessable", "project.full", message);
 }
 
 /** Whether the forking user may read the source, and those who see the fork may see its content. */
@@ -97,6 +151,9 @@ export const projectForkWorker = defineWorker({
   payload: z.object({ forkId: z.uuid(), metadata: EventMetadata }),
   callerOf: ({ forkId }, deps) => ownerOfProject({ projectId: forkId }, deps),
   async run({ forkId, metadata }, deps) {
-    await fillFork(deps, forkId, metadata);
+    await fillFork(deps, forkId, metadata).catch((error: unknown) => {
+      const isFull = error instanceof Refusal && error.code === "project.full";
+      throw isFull ? new PermanentFailure(`${forkId} has no room for what it is made from`) : error;
+    });
   },
 });

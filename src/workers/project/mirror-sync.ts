@@ -5,6 +5,7 @@ import { currentState, handle } from "../../commands/core/handle.ts";
 import { type Mirror, type MirrorCommand, mirror } from "../../commands/project/mirror.ts";
 import type { EventMetadata } from "../../events/core/event.ts";
 import { bySystem } from "../../events/core/system.ts";
+import { noLimit } from "../../platform/blob/room.ts";
 import { asCaller } from "../../platform/caller.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { openRemote, RemoteFailure } from "../../platform/git/remote.ts";
@@ -16,7 +17,7 @@ import {
   nextSyncAt,
 } from "../../projections/project/mirror-sync.ts";
 import { findProjectById, type ProjectRow } from "../../projections/project/project.ts";
-import { projectBytesLeft } from "../../projections/project/repository-size.ts";
+import { projectBytesLeft, roomInRepository } from "../../projections/project/repository-size.ts";
 import type { WorkerDeps } from "../core/deps.ts";
 import { ownerOfProject } from "../core/owner.ts";
 import { defineWorker } from "../core/worker.ts";
@@ -128,12 +129,18 @@ async function sync(
   const { type, url, credentials } = turn.mirror.target;
   const repository = await deps.git.ensure(project.id, project.default_branch);
   const opened = credentials === null ? null : await deps.vault.open(credentials);
+  let came = 0;
+  const room = type === "PULL" ? roomInRepository(project, deps, () => came) : noLimit;
   const remote = await openRemote({
     repository,
     url,
     credentials: opened === null ? null : Credentials.parse(JSON.parse(opened)),
     proxy: deps.proxy,
     bytesMax: await projectBytesLeft(deps)(project),
+    async reach(bytes) {
+      await room.reach(bytes);
+      came = bytes;
+    },
     signal,
   });
   try {
@@ -149,6 +156,7 @@ async function sync(
     return undefined;
   } finally {
     remote.close();
+    await room.release();
   }
 }
 

@@ -117,6 +117,21 @@ describe("the proxy for programs of our own", () => {
     secure.close();
   });
 
+  it("cuts the connection when there is no room for what comes", async () => {
+    const requested: number[] = [];
+    const reach = async (bytes: number) => {
+      requested.push(bytes);
+      if (requested.length > 1) throw new Error("no room");
+    };
+    const grant = await proxy.open(`http://git.example:${webPort}/a.git`, 1_000, reach);
+    const url = `http://git.example:${webPort}/`;
+    expect((await ask(grant, url, "x".repeat(100))).status).to.equal(200);
+    await ask(grant, url, "x".repeat(100)).catch(() => undefined);
+    expect(requested).to.have.length(2);
+    expect(grant.refusal()?.message).to.equal(`There is no room for ${requested[1]} bytes.`);
+    grant.close();
+  });
+
   it("forwards nothing to other hosts", async () => {
     const grant = await proxy.open(`http://git.example:${webPort}/a.git`, 1_000);
     for (const url of [

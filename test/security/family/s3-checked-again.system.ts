@@ -244,7 +244,7 @@ describe("security class S3: a fork that a worker fills a minute later", () => {
 
   async function fill(forkId: string): Promise<number> {
     const metadata = await metadataOfCreation(forkId);
-    await fillFork({ ...app.platform, now: () => new Date() }, forkId, metadata);
+    await fillFork(app.deps, forkId, metadata);
     return (await (await app.platform.git.find(forkId))?.refs())?.size ?? 0;
   }
 

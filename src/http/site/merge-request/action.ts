@@ -20,7 +20,7 @@ export function actionsPiece(
   { visit, rights }: Readonly<{ visit: Visit; rights: Rights }>,
 ): Html | undefined {
   if (visit.session === undefined) return undefined;
-  const { mayChange, mayApprove } = rights;
+  const { mayChange, mayApprove, mayDeleteRefs } = rights;
   const mayMerge = request.mergeRequirements["RIGHTS_TO_MERGE"] === true;
   const to = `${base}/page${requestPath(names, request.localId)}`;
   const { id } = request.status;
@@ -33,8 +33,9 @@ ${
   mayChange &&
   html`<div class="actions"><a class="button quiet" href="${to}/edit">Edit</a>
 ${id === "OPENED" && button(`${to}/close`, visit, "Close merge request")}
-${id === "CLOSED" && button(`${to}/reopen`, visit, "Reopen merge request")}</div>`
-}`;
+${id === "CLOSED" && !request.refsDeleted && button(`${to}/reopen`, visit, "Reopen merge request")}</div>`
+}
+${id !== "OPENED" && id !== "MERGED" && mayDeleteRefs && !request.refsDeleted && html`<div class="actions">${button(`${to}/refs-delete`, visit, "Delete the commits that the project keeps of it")}</div>`}`;
 }
 
 /** The head that the page shows: what is pushed after it is neither approved nor merged. */
@@ -184,6 +185,7 @@ export const requestActions: readonly PageRoute[] = [
   mergeOne,
   one("close", "closeMergeRequestByPage", "closeMergeRequest"),
   one("merge-not", "stopAutoMergeByPage", "stopAutoMerge"),
+  one("refs-delete", "deleteMergeRequestRefsByPage", "deleteMergeRequestRefs"),
   one("reopen", "reopenMergeRequestByPage", "reopenMergeRequest"),
   replyTo,
   settle("resolve"),

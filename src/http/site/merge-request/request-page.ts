@@ -166,6 +166,7 @@ function aboutPiece(base: string, request: Request, today?: Html): Html {
   return html`<section class="side" aria-label="About"><dl>
 <dt>Status</dt><dd>${statusPiece(status.id, status.title ?? status.id)}${request.workInProgress && " draft"}</dd>
 ${request.failureReason !== null && html`<dt>Failure</dt><dd>${seen(request.failureReason)}</dd>`}
+${request.refsDeleted && html`<dt>Commits</dt><dd>Deleted: there are no changes to show, and it cannot be opened again.</dd>`}
 <dt>Author</dt><dd>${person(base, createdBy)}</dd>
 <dt>Assigned</dt><dd>${people(base, assignedUsers)}</dd>
 <dt>Reviewers</dt><dd>${people(base, reviewers)}</dd>

@@ -2,7 +2,7 @@ import type { z } from "zod";
 
 import type { Deps } from "../../core/deps.ts";
 import { type Approver, approverOf } from "../../merge-request/approve.ts";
-import { isChangeable, mustFindMergeRequest } from "../../merge-request/place.ts";
+import { isChangeable, mayDeleteRefs, mustFindMergeRequest } from "../../merge-request/place.ts";
 import type { Visit } from "../../page/route.ts";
 import type { LocalParams } from "./address.ts";
 
@@ -11,9 +11,16 @@ export type Rights = Approver &
   Readonly<{
     /** Edit, close and reopen it, and settle its discussions. */
     mayChange: boolean;
+    mayDeleteRefs: boolean;
   }>;
 
-const none = { mayChange: false, mayApprove: false, hasApproved: false, needsPassword: false };
+const none = {
+  mayChange: false,
+  mayDeleteRefs: false,
+  mayApprove: false,
+  hasApproved: false,
+  needsPassword: false,
+};
 
 export async function requestRights(
   { session, ask }: Visit,
@@ -23,5 +30,9 @@ export async function requestRights(
   if (session === undefined) return none;
   const request = await ask.project("getMergeRequest", params);
   const row = await mustFindMergeRequest(deps, request, Number(params.localId));
-  return { mayChange: isChangeable(row, request), ...(await approverOf(row, request, deps)) };
+  const rights = {
+    mayChange: isChangeable(row, request),
+    mayDeleteRefs: mayDeleteRefs(row, request),
+  };
+  return { ...rights, ...(await approverOf(row, request, deps)) };
 }
