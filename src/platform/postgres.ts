@@ -4,7 +4,7 @@ import knex, { type Knex } from "knex";
 import pg from "pg";
 
 import { prepareRepeated, StatementNames } from "./postgres/prepared.ts";
-import type { Session } from "./postgres-run.ts";
+import type { Session } from "./postgres/run.ts";
 import { timeoutSignal } from "./time/timeout-signal.ts";
 
 /** Read models first, so that queries name their tables without a schema. */

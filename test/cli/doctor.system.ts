@@ -5,7 +5,7 @@ import { expect } from "chai";
 import { userSubject } from "../../src/events/user/user.ts";
 import { blobPath } from "../../src/platform/blob/store.ts";
 import { noteGone, openVault } from "../../src/platform/key/vault.ts";
-import { currentRun } from "../../src/platform/postgres-run.ts";
+import { currentRun } from "../../src/platform/postgres/run.ts";
 import type { WorkerDeps } from "../../src/workers/core/deps.ts";
 import { saveReactorPositions } from "../../src/workers/core/reactor-checkpoint.ts";
 import { secretKey, startTestApp } from "../support/app/app.ts";

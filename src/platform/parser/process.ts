@@ -111,7 +111,10 @@ export class ParserProcess {
     const { pid } = this.#child;
     if (pid === undefined) return;
     const resident = residentMebibytes(pid) ?? 0;
-    if (resident > mebibytesMax + baseMebibytes) return this.#fail(new TooComplex("memory"));
+    if (resident > mebibytesMax + baseMebibytes) {
+      this.#fail(new TooComplex("memory"));
+      return;
+    }
     if (this.#usedMs === undefined) return;
     const usedMs = (processorMs(pid) ?? 0) - this.#usedMs;
     if (usedMs > timeoutMs) this.#fail(new TooComplex("time"));

@@ -1,5 +1,5 @@
 import { setMaxListeners } from "node:events";
-import { currentRun } from "../../platform/postgres-run.ts";
+import { currentRun } from "../../platform/postgres/run.ts";
 import { mustReach } from "../../projections/core/log-age.ts";
 import type { WorkerDeps } from "./deps.ts";
 import type { Reactor } from "./reactor.ts";

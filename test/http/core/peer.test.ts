@@ -4,7 +4,7 @@ import { expect } from "chai";
 import type { Context } from "koa";
 import pino from "pino";
 
-import { watchRequests } from "../../../src/http/core/access-log.ts";
+import { accessLog } from "../../../src/http/core/access-log.ts";
 import { clientSignal, whenClosed } from "../../../src/http/core/peer.ts";
 import { downloadLimits } from "../../../src/http/core/serve.ts";
 import { watchConnection } from "../../../src/http/core/stream.ts";
@@ -16,12 +16,12 @@ const response = () => {
 };
 
 describe("what runs when an answer is out", () => {
-  it("takes one listener of the response, whatever waits for it", () => {
+  it("takes one listener of the response, whatever waits for it", async () => {
     const { req, res } = response();
-    const ctx = { req, res } as Context;
+    const ctx = { req, res, state: {} } as Context;
     let watched = 0;
     const log = pino({ level: "silent" });
-    watchRequests(log, () => (watched += 1))(req, res, {} as never);
+    await accessLog(log, () => (watched += 1))(ctx as never, async () => undefined);
     watchConnection(ctx, downloadLimits, () => (watched += 1));
     documentsFor(ctx);
     const signal = clientSignal(ctx)();

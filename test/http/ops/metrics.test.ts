@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { expect } from "chai";
 
 import { Limit } from "../../../src/platform/limit.ts";
-import { currentRun } from "../../../src/platform/postgres-run.ts";
+import { currentRun } from "../../../src/platform/postgres/run.ts";
 import { saveReactorPositions } from "../../../src/workers/core/reactor-checkpoint.ts";
 import { startTestApp, type TestUser } from "../../support/app/app.ts";
 

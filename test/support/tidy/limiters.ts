@@ -46,7 +46,6 @@ export const limitersElsewhere: Readonly<Record<string, string>> = {
   "platform/parser/parser.ts": "keeps processes; Limit bounds their tasks",
   "platform/pipeline-file/expand.ts": "depth of a document",
   "platform/pipeline-file/pattern.ts": "depth of a pattern",
-  "platform/postgres/pipelined.ts": "sends statements together",
   "projections/core/batch.ts": "gathers a batch of one reader",
   "workers/core/channel.ts": "a buffer between one writer and one reader",
   "workers/core/reactor-loop.ts": "gathers a batch of one reader",

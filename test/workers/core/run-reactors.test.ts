@@ -4,7 +4,7 @@ import pino from "pino";
 
 import type { NewEvent } from "../../../src/events/core/event.ts";
 import type { EventStore } from "../../../src/platform/event-store/event-store.ts";
-import { currentRun } from "../../../src/platform/postgres-run.ts";
+import { currentRun } from "../../../src/platform/postgres/run.ts";
 import type { Job, Queues } from "../../../src/platform/queue/queue.ts";
 import type { WorkerDeps } from "../../../src/workers/core/deps.ts";
 import type { Reactor } from "../../../src/workers/core/reactor.ts";

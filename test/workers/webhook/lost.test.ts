@@ -1,7 +1,7 @@
 import { expect } from "chai";
 
 import { webhookDelivery } from "../../../src/commands/webhook/delivery.ts";
-import { currentRun } from "../../../src/platform/postgres-run.ts";
+import { currentRun } from "../../../src/platform/postgres/run.ts";
 import { load } from "../../../src/workers/core/caused-by.ts";
 import { saveReactorPositions } from "../../../src/workers/core/reactor-checkpoint.ts";
 import { startWorker } from "../../../src/workers/core/worker.ts";
