@@ -8,7 +8,7 @@ import { readSettings } from "../src/config.ts";
 import { configOfRunning } from "../src/embedded/service-file.ts";
 import { openEventStore } from "../src/platform/event-store/eventstoredb.ts";
 import { listen, openPostgres } from "../src/platform/postgres.ts";
-import { watchProjections } from "../src/projections/core/visible.ts";
+import { watchProjections } from "../src/projections/progress/visible.ts";
 import { metadataFor } from "../test/support/app/history.ts";
 import { startService } from "../test/support/app/service.ts";
 import { roleMs, settled } from "./settled.ts";

@@ -26,7 +26,7 @@ const layers: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * Which sections a section imports within its layer, besides itself and `core`. The root of a layer puts
+ * Which sections a section imports within its layer, besides itself and the common ones. The root of a layer puts
  * the sections together and imports all of them.
  */
 const sections: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
@@ -43,24 +43,15 @@ const sections: Readonly<Record<string, Readonly<Record<string, readonly string[
     team: ["project"],
   },
   projections: {
-    agent: ["pipeline", "project", "user"],
     access: ["token", "user"],
+    agent: ["pipeline"],
     audit: ["user"],
-    core: ["user"],
-    instance: ["user"],
-    issue: ["user"],
-    label: ["user"],
-    login: ["user"],
     "merge-request": ["instance"],
-    oauth: ["user"],
-    package: ["user"],
     project: ["container", "git", "package", "team"],
     protection: ["instance", "project"],
-    reference: ["project", "user"],
-    registry: ["package", "team", "user"],
+    reference: ["project"],
+    registry: ["team"],
     team: ["project", "user"],
-    token: ["user"],
-    webhook: ["user"],
   },
   workers: {
     issue: ["user", "webhook"],
@@ -104,6 +95,11 @@ const sections: Readonly<Record<string, Readonly<Record<string, readonly string[
     undo: ["access", "audit"],
     user: ["access", "login", "page", "project"],
   },
+};
+
+/** Sections that all others of a layer may import; `core` where none is named. */
+const commonSections: Readonly<Record<string, readonly string[]>> = {
+  projections: ["core", "list", "past", "progress"],
 };
 
 /**
@@ -388,7 +384,8 @@ function isImportAllowed(file: string, target: string): boolean {
   if (from.layer !== to.layer) return layers[from.layer]?.includes(to.layer) ?? true;
   const allowed = sections[from.layer];
   if (allowed === undefined || from.section === "" || from.section === to.section) return true;
-  return to.section === "core" || (allowed[from.section]?.includes(to.section) ?? false);
+  const common = commonSections[from.layer] ?? ["core"];
+  return common.includes(to.section) || (allowed[from.section]?.includes(to.section) ?? false);
 }
 
 function placeOf(file: string): Readonly<{ layer: string; section: string }> {

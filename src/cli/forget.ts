@@ -1,7 +1,7 @@
 import { parseArgs } from "node:util";
 
 import { forgetUser } from "../commands/user/forget-user.ts";
-import { dropHalfBuilt, schemasOfPast } from "../projections/core/rebuild-until.ts";
+import { dropHalfBuilt, schemasOfPast } from "../projections/past/rebuild-until.ts";
 import { findUser } from "../projections/user/user.ts";
 import { withStores } from "./stores.ts";
 import { write } from "./write.ts";

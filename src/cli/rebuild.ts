@@ -8,7 +8,7 @@ import {
   type LogEnd,
   rebuildUntil,
   SchemaTaken,
-} from "../projections/core/rebuild-until.ts";
+} from "../projections/past/rebuild-until.ts";
 import { setBackReactors } from "../workers/core/reactor-checkpoint.ts";
 import { duration, progressView } from "./progress.ts";
 import { stopSignal } from "./stop-signal.ts";

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 
 import type { EventMetadata } from "../events/core/event.ts";
 import { bySystem } from "../events/core/system.ts";
-import { watchProjections } from "../projections/core/visible.ts";
+import { watchProjections } from "../projections/progress/visible.ts";
 import type { Stores } from "./stores.ts";
 
 /** The envelope of what is changed at the command line. */

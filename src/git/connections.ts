@@ -1,7 +1,7 @@
 import type { Knex } from "knex";
 import type { Logger } from "pino";
 
-import type { Watching } from "../projections/core/visible.ts";
+import type { Watching } from "../projections/progress/visible.ts";
 import type { GitCaller } from "./caller.ts";
 
 export type GitConnectionsDeps = Readonly<{

@@ -8,7 +8,7 @@ import { parseOutboundAllow } from "../platform/outbound/address.ts";
 import { openOutboundHttp } from "../platform/outbound/http.ts";
 import { isNamedException } from "../platform/outbound/url.ts";
 import { withoutTrailing } from "../platform/trim.ts";
-import { watchProjections } from "../projections/core/visible.ts";
+import { watchProjections } from "../projections/progress/visible.ts";
 import { loginLockout } from "./access/login-lockout.ts";
 import { secondFactor } from "./access/second-factor.ts";
 import { settingsReader } from "./access/settings-reader.ts";

@@ -14,7 +14,7 @@ import { lfsTokens } from "../platform/key/lfs-token.ts";
 import type { Vault } from "../platform/key/vault.ts";
 import { useRecorder } from "../platform/last-used.ts";
 import { withoutTrailing } from "../platform/trim.ts";
-import { watchProjections } from "../projections/core/visible.ts";
+import { watchProjections } from "../projections/progress/visible.ts";
 import { projectBytesLeft } from "../projections/project/repository-size.ts";
 import { refProtections } from "../projections/protection/applicable.ts";
 import { sshKeyUses } from "../projections/user/ssh-key-use.ts";

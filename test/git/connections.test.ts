@@ -6,7 +6,7 @@ import { forgetUser } from "../../src/commands/user/forget-user.ts";
 import type { GitCaller } from "../../src/git/caller.ts";
 import { gitConnections } from "../../src/git/connections.ts";
 import { commandDeps } from "../../src/http/core/command-deps.ts";
-import type { OnChange } from "../../src/projections/core/visible.ts";
+import type { OnChange } from "../../src/projections/progress/visible.ts";
 import { startTestApp, type TestUser } from "../support/app/app.ts";
 import { eventually } from "../support/app/eventually.ts";
 import { metadataFor } from "../support/app/history.ts";

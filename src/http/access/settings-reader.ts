@@ -1,8 +1,8 @@
 import type { Knex } from "knex";
 
 import { type Settings, settingsDefaults } from "../../events/instance/settings.ts";
-import type { Watching } from "../../projections/core/visible.ts";
 import { findSettings } from "../../projections/instance/settings.ts";
+import type { Watching } from "../../projections/progress/visible.ts";
 import { cachedQuery } from "../core/cached-query.ts";
 
 /** The settings in force, at hand for every request. */

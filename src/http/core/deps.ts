@@ -10,7 +10,7 @@ import type { Directory } from "../../platform/identity/directory.ts";
 import type { Vault } from "../../platform/key/vault.ts";
 import type { OutboundHttp } from "../../platform/outbound/http.ts";
 import type { Queues } from "../../platform/queue/queue.ts";
-import type { Watching } from "../../projections/core/visible.ts";
+import type { Watching } from "../../projections/progress/visible.ts";
 import type { SecondFactor } from "../access/code-check.ts";
 import type { Lockout } from "../access/login-lockout.ts";
 import type { ReadSettings } from "../access/settings-reader.ts";

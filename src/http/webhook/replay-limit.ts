@@ -2,7 +2,7 @@ import { keyedLock } from "../../platform/keyed-lock.ts";
 import { Limit } from "../../platform/limit.ts";
 import { takeLock } from "../../platform/postgres/lock.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import { untilShown } from "../../projections/core/visible.ts";
+import { untilShown } from "../../projections/progress/visible.ts";
 import { countRunningReplays } from "../../projections/webhook/replay.ts";
 import type { Deps } from "../core/deps.ts";
 

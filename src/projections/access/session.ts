@@ -8,7 +8,7 @@ import { userEvents } from "../../events/user/user.ts";
 import { type Change, put, remove } from "../core/change.ts";
 import { defineReadModel } from "../core/read-model.ts";
 import { defineTable } from "../core/table.ts";
-import type { Slice } from "../user/user.ts";
+import type { Slice } from "../list/list-rows.ts";
 
 export type SessionRow = Readonly<{
   id: SessionId;

@@ -9,11 +9,10 @@ import {
 import { registrationEvents, registrationIdOf } from "../../events/agent/registration.ts";
 import { idInStream } from "../../events/core/stream.ts";
 import { announce, change, put, remove, statement } from "../core/change.ts";
-import { newestFirst, type Part } from "../core/list-rows.ts";
 import { purgeEvents } from "../core/purge.ts";
 import { defineReadModel } from "../core/read-model.ts";
 import { defineTable } from "../core/table.ts";
-import type { Slice } from "../user/user.ts";
+import { newestFirst, type Part, type Slice } from "../list/list-rows.ts";
 
 export type AgentRow = Readonly<{
   id: AgentId;

@@ -1,16 +1,14 @@
 import type { Knex } from "knex";
-
 import { artifactEvents } from "../../events/agent/artifact.ts";
 import type { ProjectId } from "../../events/core/ids.ts";
 import type { JobId } from "../../events/pipeline/id.ts";
 import { pipelineEvents } from "../../events/pipeline/pipeline.ts";
 import { change, put, remove } from "../core/change.ts";
-import type { Part } from "../core/list-rows.ts";
 import { purgedFrom, purgeEvents } from "../core/purge.ts";
 import { defineReadModel } from "../core/read-model.ts";
 import { defineTable } from "../core/table.ts";
-import { counted } from "../core/total.ts";
-import type { Slice } from "../user/user.ts";
+import type { Part, Slice } from "../list/list-rows.ts";
+import { counted } from "../list/total.ts";
 
 export type ArtifactRow = Readonly<{
   id: string;

@@ -1,7 +1,7 @@
 import type { Knex } from "knex";
 
 import { listenPingMs } from "../../platform/postgres.ts";
-import { listenerName } from "../core/visible.ts";
+import { listenerName } from "../progress/visible.ts";
 
 /** A machine that is gone leaves its session behind, which sends nothing any more. */
 const silentSessionMs = 3 * listenPingMs;

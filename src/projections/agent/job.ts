@@ -1,11 +1,9 @@
 import type { Knex } from "knex";
-
 import type { PipelineStatus } from "../../events/pipeline/status.ts";
 import type { JobRunRow } from "../../platform/job-log/store.ts";
-import type { Part } from "../core/list-rows.ts";
-import { countedNear } from "../core/total.ts";
+import type { Part, Slice } from "../list/list-rows.ts";
+import { countedNear } from "../list/total.ts";
 import type { JobRow } from "../pipeline/table.ts";
-import type { Slice } from "../user/user.ts";
 import type { WhoseAgents } from "./agent.ts";
 import { cancelingJobId } from "./job-token.ts";
 

@@ -3,11 +3,11 @@ import { eventDigest } from "../../events/core/canonical.ts";
 import type { Recorded } from "../../events/core/event.ts";
 import { invariant } from "../../platform/invariant.ts";
 import { put } from "../core/change.ts";
-import { mustBeCurrent } from "../core/current.ts";
 import { everyType } from "../core/every-type.ts";
 import type { Projection, Tx } from "../core/projection.ts";
 import { defineTable } from "../core/table.ts";
 import { write } from "../core/write.ts";
+import { mustBeCurrent } from "../progress/current.ts";
 import {
   GrowingTree,
   hashBytes,

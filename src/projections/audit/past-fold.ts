@@ -1,7 +1,7 @@
 import type { Knex } from "knex";
 
 import type { Recorded } from "../../events/core/event.ts";
-import type { Filling, Fold } from "../core/fold.ts";
+import type { Filling, Fold } from "../past/fold.ts";
 import { type Happened, happenedIn, type Until } from "./happened.ts";
 import { type FoundSource, keepSnapshot, type PastSource, typesOf } from "./snapshot.ts";
 

@@ -2,8 +2,8 @@ import type { Knex } from "knex";
 
 import type { Recorded } from "../../events/core/event.ts";
 import type { LocalIdKind } from "../../events/core/local-id.ts";
-import type { Fold } from "../core/fold.ts";
 import type { Projection } from "../core/projection.ts";
+import type { Fold } from "../past/fold.ts";
 import { type Happened, lastOfDay, type Until } from "./happened.ts";
 
 /** What the rows of a read model come from: the events of a place, or of one numbered thing in it. */

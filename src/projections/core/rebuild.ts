@@ -1,4 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
+import { withLock } from "../../platform/postgres/leader.ts";
 import { openPostgres } from "../../platform/postgres.ts";
 import { sqlState } from "../../platform/postgres-error.ts";
 import {
@@ -13,7 +14,6 @@ import { beforeEverything, type CheckpointRow, type StoredCheckpoint } from "./c
 import type { FeedDeps } from "./feed.ts";
 import { dropTables, install, liveSchema } from "./install.ts";
 import { join, restEventsMax } from "./join.ts";
-import { withLock } from "./leader.ts";
 import type { Projection, Tx } from "./projection.ts";
 import { type Comparison, compareTables } from "./verify.ts";
 

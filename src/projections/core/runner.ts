@@ -1,5 +1,5 @@
 import type { Knex } from "knex";
-
+import { whileLeader } from "../../platform/postgres/leader.ts";
 import { batches } from "./batch.ts";
 import { type CatchUpDeps, tend } from "./catch-up.ts";
 import {
@@ -10,7 +10,6 @@ import {
 } from "./checkpoint.ts";
 import { feed } from "./feed.ts";
 import { install } from "./install.ts";
-import { whileLeader } from "./leader.ts";
 import { untilLogReaches } from "./log-age.ts";
 import { brief, retry } from "./retry.ts";
 

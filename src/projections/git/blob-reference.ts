@@ -1,6 +1,6 @@
 import type { Knex } from "knex";
 
-import { notCurrent } from "../core/current.ts";
+import { notCurrent } from "../progress/current.ts";
 
 /**
  * Columns that refer to blobs by their digest. A new table with such a column is added here, and the

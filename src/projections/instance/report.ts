@@ -3,11 +3,10 @@ import type { ParentType } from "../../events/core/role.ts";
 import { idInStream } from "../../events/core/stream.ts";
 import { type ReportReason, reportEvents } from "../../events/instance/report.ts";
 import { change, put, remove } from "../core/change.ts";
-import { oldestFirst, type Part } from "../core/list-rows.ts";
 import { purgeEvents } from "../core/purge.ts";
 import { defineReadModel } from "../core/read-model.ts";
 import { defineTable } from "../core/table.ts";
-import type { Slice } from "../user/user.ts";
+import { oldestFirst, type Part, type Slice } from "../list/list-rows.ts";
 
 export type ReportRow = Readonly<{
   id: string;

@@ -1,17 +1,15 @@
 import type { Knex } from "knex";
-
 import type { ProjectId, UserId } from "../../events/core/ids.ts";
 import { idInStream } from "../../events/core/stream.ts";
 import { type IssueId, issueEvents } from "../../events/issue/issue.ts";
 import { type IssueCommentId, issueCommentEvents } from "../../events/issue/issue-comment.ts";
 import { change, put, remove } from "../core/change.ts";
-import type { Part } from "../core/list-rows.ts";
 import { purgedFrom, purgeEvents } from "../core/purge.ts";
 import { defineReadModel } from "../core/read-model.ts";
 import { defineTable } from "../core/table.ts";
-import { sharedLength } from "../core/text-share.ts";
-import { counted } from "../core/total.ts";
-import type { Slice } from "../user/user.ts";
+import type { Part, Slice } from "../list/list-rows.ts";
+import { sharedLength } from "../list/text-share.ts";
+import { counted } from "../list/total.ts";
 
 export type IssueCommentRow = Readonly<{
   id: IssueCommentId;

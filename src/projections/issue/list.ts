@@ -1,10 +1,9 @@
 import type { Knex } from "knex";
-
 import type { ProjectId } from "../../events/core/ids.ts";
 import type { IssueId, IssueStatus } from "../../events/issue/issue.ts";
-import { escapeLike } from "../core/like.ts";
-import { countedNear } from "../core/total.ts";
-import type { Slice } from "../user/user.ts";
+import { escapeLike } from "../list/like.ts";
+import type { Slice } from "../list/list-rows.ts";
+import { countedNear } from "../list/total.ts";
 import type { IssueRow, IssueTotalRow } from "./issue.ts";
 
 /** An issue that has its number. */

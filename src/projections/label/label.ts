@@ -1,5 +1,4 @@
 import type { Knex } from "knex";
-
 import type { ProjectId } from "../../events/core/ids.ts";
 import { idInStream } from "../../events/core/stream.ts";
 import { LabelId, labelEvents, normaliseTitle } from "../../events/label/label.ts";
@@ -7,8 +6,8 @@ import { change, put, remove } from "../core/change.ts";
 import { purgedFrom, purgeEvents } from "../core/purge.ts";
 import { defineReadModel } from "../core/read-model.ts";
 import { defineTable } from "../core/table.ts";
-import { counted } from "../core/total.ts";
-import type { Slice } from "../user/user.ts";
+import type { Slice } from "../list/list-rows.ts";
+import { counted } from "../list/total.ts";
 
 export type LabelRow = Readonly<{
   id: LabelId;

@@ -8,7 +8,7 @@ import {
 import { change, put } from "../core/change.ts";
 import { defineReadModel } from "../core/read-model.ts";
 import { defineTable } from "../core/table.ts";
-import type { Slice } from "../user/user.ts";
+import type { Slice } from "../list/list-rows.ts";
 
 /** Secrets in `details` stay sealed: they are decrypted at a login. */
 type LoginConnectionRow = Readonly<{

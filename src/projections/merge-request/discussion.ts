@@ -7,8 +7,8 @@ import { change, put, remove } from "../core/change.ts";
 import { purgedFrom, purgeEvents } from "../core/purge.ts";
 import { defineReadModel } from "../core/read-model.ts";
 import { defineTable } from "../core/table.ts";
-import { sharedLength } from "../core/text-share.ts";
-import { counted } from "../core/total.ts";
+import { sharedLength } from "../list/text-share.ts";
+import { counted } from "../list/total.ts";
 
 export type DiscussionNoteRow = Readonly<{
   id: string;

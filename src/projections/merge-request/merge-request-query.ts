@@ -1,7 +1,7 @@
 import type { Knex } from "knex";
 
-import { escapeLike } from "../core/like.ts";
-import { counted, countedNear } from "../core/total.ts";
+import { escapeLike } from "../list/like.ts";
+import { counted, countedNear } from "../list/total.ts";
 import type {
   MergeRequestApprovalRow,
   MergeRequestMergeRow,

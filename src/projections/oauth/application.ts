@@ -3,10 +3,9 @@ import type { Sealed } from "../../events/core/sealed.ts";
 import { idInStream } from "../../events/core/stream.ts";
 import { oauthApplicationEvents } from "../../events/oauth/application.ts";
 import { change, put, remove, statement } from "../core/change.ts";
-import { oldestFirst, type Part } from "../core/list-rows.ts";
 import { defineReadModel } from "../core/read-model.ts";
 import { defineTable } from "../core/table.ts";
-import type { Slice } from "../user/user.ts";
+import { oldestFirst, type Part, type Slice } from "../list/list-rows.ts";
 
 export type OAuthApplicationRow = Readonly<{
   id: string;

@@ -13,7 +13,7 @@ import { announcedAs, channel } from "../core/announce.ts";
 import { announce, type Change, change, put, remove, statement } from "../core/change.ts";
 import { defineReadModel } from "../core/read-model.ts";
 import { defineTable } from "../core/table.ts";
-import type { Slice } from "../user/user.ts";
+import type { Slice } from "../list/list-rows.ts";
 
 export type OAuthAuthorizationRow = Readonly<{
   id: OAuthAuthorizationId;

@@ -1,8 +1,7 @@
 import type { Knex } from "knex";
-
 import type { PackageId, PackageVersionId } from "../../events/core/ids.ts";
-import { countedBeyondMax, countedNear } from "../core/total.ts";
-import type { Slice } from "../user/user.ts";
+import type { Slice } from "../list/list-rows.ts";
+import { countedBeyondMax, countedNear } from "../list/total.ts";
 import type { PackageRow } from "./table.ts";
 import { type PackageVersionRow, versionsWithFiles } from "./version.ts";
 

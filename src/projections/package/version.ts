@@ -1,5 +1,4 @@
 import type { Knex } from "knex";
-
 import type { PackageId, PackageVersionId } from "../../events/core/ids.ts";
 import { idInStream } from "../../events/core/stream.ts";
 import { packageTagEvents } from "../../events/package/tag.ts";
@@ -9,7 +8,7 @@ import { companyEvents } from "../../events/team/company.ts";
 import { type Change, change, lookUp, put, remove, type Values } from "../core/change.ts";
 import { purgeEvents } from "../core/purge.ts";
 import { defineReadModel } from "../core/read-model.ts";
-import type { Slice } from "../user/user.ts";
+import type { Slice } from "../list/list-rows.ts";
 import { columnsOf, type FileOwner } from "./file-column.ts";
 import {
   dropRegistries,

@@ -2,7 +2,7 @@ import type { Knex } from "knex";
 
 import type { EnvironmentState } from "../../events/pipeline/environment.ts";
 import type { PipelineStatus } from "../../events/pipeline/status.ts";
-import { countedNear } from "../core/total.ts";
+import { countedNear } from "../list/total.ts";
 import { type DeploymentRow, type EnvironmentRow, openStatuses } from "./environment-table.ts";
 
 type Part = Readonly<{ limit: number; offset: number }>;

@@ -2,7 +2,7 @@ import type { Knex } from "knex";
 
 import { JobSpec } from "../../events/pipeline/job-spec.ts";
 import type { PipelineStatus } from "../../events/pipeline/status.ts";
-import { countedNear } from "../core/total.ts";
+import { countedNear } from "../list/total.ts";
 import type { JobRow, PipelineRow } from "./table.ts";
 
 type Part = Readonly<{ limit: number; offset: number }>;

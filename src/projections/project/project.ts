@@ -5,11 +5,11 @@ import { idInStream } from "../../events/core/stream.ts";
 import { type MirrorType, mirrorEvents } from "../../events/project/mirror.ts";
 import { type OwnerType, projectEvents } from "../../events/project/project.ts";
 import { announce, type Change, change, put, remove, type Values } from "../core/change.ts";
-import { escapeLike } from "../core/like.ts";
-import { countByVisibility, countPublic, publicIndex } from "../core/public-rows.ts";
 import { defineReadModel, nothing } from "../core/read-model.ts";
 import { defineTable } from "../core/table.ts";
-import { counted, countedNear } from "../core/total.ts";
+import { escapeLike } from "../list/like.ts";
+import { countByVisibility, countPublic, publicIndex } from "../list/public-rows.ts";
+import { counted, countedNear } from "../list/total.ts";
 import { owners } from "../team/owner.ts";
 
 type StoredProject = Readonly<{

@@ -7,7 +7,7 @@ import { put, remove } from "../core/change.ts";
 import { purgedFrom, purgeEvents } from "../core/purge.ts";
 import { defineReadModel } from "../core/read-model.ts";
 import { defineTable } from "../core/table.ts";
-import { countedNear } from "../core/total.ts";
+import { countedNear } from "../list/total.ts";
 
 export type UploadedFileRow = Readonly<{
   id: UploadedFileId;

@@ -3,8 +3,8 @@ import type { Role } from "../../events/core/role.ts";
 import type { ProtectionLevel, ProtectionRule } from "../../events/protection/protection.ts";
 import { branchPrefix, tagPrefix } from "../../events/repository/repository.ts";
 import { compileTemplate, type NameMatcher } from "../../platform/name-template.ts";
-import { mustDecideByCurrent } from "../core/current.ts";
 import type { Below } from "../instance/template-setting.ts";
+import { mustDecideByCurrent } from "../progress/current.ts";
 import type { ProjectRow } from "../project/project.ts";
 import { protectionRules } from "./protection.ts";
 

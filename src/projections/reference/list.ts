@@ -1,7 +1,7 @@
 import type { Knex } from "knex";
-import { countedNear } from "../core/total.ts";
+import type { Slice } from "../list/list-rows.ts";
+import { countedNear } from "../list/total.ts";
 import { ownersOf, type ProjectRow, sharedProjects } from "../project/project.ts";
-import type { Slice } from "../user/user.ts";
 import { type ReferenceRow, targetKey } from "./reference.ts";
 
 /** Something that names a thing, with where it is. */

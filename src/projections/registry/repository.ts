@@ -11,11 +11,10 @@ import {
 } from "../../events/registry/repository.ts";
 import { companyEvents } from "../../events/team/company.ts";
 import { change, put, remove } from "../core/change.ts";
-import { oldestFirst, type Part } from "../core/list-rows.ts";
 import { purgeEvents } from "../core/purge.ts";
 import { defineReadModel } from "../core/read-model.ts";
 import { defineTable } from "../core/table.ts";
-import type { Slice } from "../user/user.ts";
+import { oldestFirst, type Part, type Slice } from "../list/list-rows.ts";
 
 export type RegistryRepositoryRow = Readonly<{
   id: RegistryRepositoryId;

@@ -1,8 +1,8 @@
 import type { Knex } from "knex";
+import type { Slice } from "../list/list-rows.ts";
 
-import { countPublic } from "../core/public-rows.ts";
-import { counted } from "../core/total.ts";
-import type { Slice } from "../user/user.ts";
+import { countPublic } from "../list/public-rows.ts";
+import { counted } from "../list/total.ts";
 
 /**
  * Which teams or companies: the public ones, those that belong to a user in the end, or those that the

@@ -3,9 +3,9 @@ import { type CompanyId, normaliseAlias, type UserId } from "../../events/core/i
 import { idInStream } from "../../events/core/stream.ts";
 import { type CompanyDetails, companyEvents } from "../../events/team/company.ts";
 import { change, put } from "../core/change.ts";
-import { countByVisibility, publicIndex } from "../core/public-rows.ts";
 import { defineReadModel, type Open } from "../core/read-model.ts";
 import { defineTable } from "../core/table.ts";
+import { countByVisibility, publicIndex } from "../list/public-rows.ts";
 import { type BelongingToUser, listOf } from "./alias-holder.ts";
 
 type StoredCompany = Readonly<{

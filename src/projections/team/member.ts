@@ -4,10 +4,10 @@ import type { UserId } from "../../events/core/ids.ts";
 import { type ParentType, Role } from "../../events/core/role.ts";
 import { membershipEvents } from "../../events/team/membership.ts";
 import { change, put, remove } from "../core/change.ts";
-import { escapeLike } from "../core/like.ts";
 import { purgeEvents } from "../core/purge.ts";
 import { defineReadModel } from "../core/read-model.ts";
 import { defineTable } from "../core/table.ts";
+import { escapeLike } from "../list/like.ts";
 import type { UserRow } from "../user/user.ts";
 
 export type MemberRow = Readonly<{

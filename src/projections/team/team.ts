@@ -4,9 +4,9 @@ import { normaliseAlias, type TeamId } from "../../events/core/ids.ts";
 import { idInStream } from "../../events/core/stream.ts";
 import { type TeamDetails, type TeamOwnerType, teamEvents } from "../../events/team/team.ts";
 import { announce, change, put } from "../core/change.ts";
-import { countByVisibility, publicIndex } from "../core/public-rows.ts";
 import { defineReadModel } from "../core/read-model.ts";
 import { defineTable } from "../core/table.ts";
+import { countByVisibility, publicIndex } from "../list/public-rows.ts";
 import { type BelongingToUser, listOf } from "./alias-holder.ts";
 
 type StoredTeam = Readonly<{

@@ -1,11 +1,10 @@
 import type { Knex } from "knex";
-
 import { idInStream } from "../../events/core/stream.ts";
 import { type TransferableType, transferOfferEvents } from "../../events/team/transfer-offer.ts";
 import { put, remove } from "../core/change.ts";
 import { defineReadModel } from "../core/read-model.ts";
 import { defineTable } from "../core/table.ts";
-import type { Slice } from "../user/user.ts";
+import type { Slice } from "../list/list-rows.ts";
 
 /** Open ones; those that ended leave nothing. */
 export type TransferOfferRow = Readonly<{

@@ -2,10 +2,9 @@ import type { Knex } from "knex";
 import { idInStream } from "../../events/core/stream.ts";
 import { accessTokenEvents, type Scope, type TokenKind } from "../../events/token/access-token.ts";
 import { announce, put, remove } from "../core/change.ts";
-import { oldestFirst, type Part } from "../core/list-rows.ts";
 import { defineReadModel } from "../core/read-model.ts";
 import { defineTable } from "../core/table.ts";
-import type { Slice } from "../user/user.ts";
+import { oldestFirst, type Part, type Slice } from "../list/list-rows.ts";
 
 export type AccessTokenRow = Readonly<{
   id: string;

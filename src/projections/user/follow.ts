@@ -1,10 +1,10 @@
 import type { Knex } from "knex";
-
 import { followEvents } from "../../events/user/follow.ts";
 import { put, remove } from "../core/change.ts";
 import { defineReadModel } from "../core/read-model.ts";
 import { defineTable } from "../core/table.ts";
-import type { Slice, UserRow } from "./user.ts";
+import type { Slice } from "../list/list-rows.ts";
+import type { UserRow } from "./user.ts";
 
 type FollowRow = Readonly<{ follower_id: string; user_id: string; followed_at: Date }>;
 

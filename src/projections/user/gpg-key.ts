@@ -3,10 +3,9 @@ import { idInStream } from "../../events/core/stream.ts";
 import { gpgKeyEvents } from "../../events/user/gpg-key.ts";
 import { userEvents } from "../../events/user/user.ts";
 import { announce, put, remove } from "../core/change.ts";
-import { oldestFirst, type Part } from "../core/list-rows.ts";
 import { defineReadModel } from "../core/read-model.ts";
 import { defineTable } from "../core/table.ts";
-import type { Slice } from "./user.ts";
+import { oldestFirst, type Part, type Slice } from "../list/list-rows.ts";
 
 const { UserForgotten } = userEvents;
 

@@ -3,11 +3,10 @@ import type { ParentType, Role } from "../../events/core/role.ts";
 import { idInStream } from "../../events/core/stream.ts";
 import { invitationEvents } from "../../events/user/invitation.ts";
 import { put, remove } from "../core/change.ts";
-import { oldestFirst, type Part } from "../core/list-rows.ts";
 import { purgeEvents } from "../core/purge.ts";
 import { defineReadModel } from "../core/read-model.ts";
 import { defineTable } from "../core/table.ts";
-import type { Slice } from "./user.ts";
+import { oldestFirst, type Part, type Slice } from "../list/list-rows.ts";
 
 /** Open ones; those that ended leave nothing. */
 export type InvitationRow = Readonly<{

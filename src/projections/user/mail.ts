@@ -2,10 +2,9 @@ import type { Knex } from "knex";
 import { idInStream } from "../../events/core/stream.ts";
 import { type MailKind, mailEvents } from "../../events/user/mail.ts";
 import { change, put, remove } from "../core/change.ts";
-import { newestFirst, type Part } from "../core/list-rows.ts";
 import { defineReadModel } from "../core/read-model.ts";
 import { defineTable } from "../core/table.ts";
-import type { Slice } from "./user.ts";
+import { newestFirst, type Part, type Slice } from "../list/list-rows.ts";
 
 export type MailStatus = "WAITING" | "SENT" | "FAILED";
 

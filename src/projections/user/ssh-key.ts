@@ -3,10 +3,10 @@ import { idInStream } from "../../events/core/stream.ts";
 import { sshKeyEvents } from "../../events/user/ssh-key.ts";
 import { userEvents } from "../../events/user/user.ts";
 import { announce, put, remove } from "../core/change.ts";
-import { oldestFirst, type Part } from "../core/list-rows.ts";
 import { defineReadModel } from "../core/read-model.ts";
 import { defineTable } from "../core/table.ts";
-import type { Slice, UserRow } from "./user.ts";
+import { oldestFirst, type Part, type Slice } from "../list/list-rows.ts";
+import type { UserRow } from "./user.ts";
 
 const { UserForgotten } = userEvents;
 

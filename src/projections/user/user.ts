@@ -5,10 +5,11 @@ import type { Sealed } from "../../events/core/sealed.ts";
 import { idInStream } from "../../events/core/stream.ts";
 import { userEvents } from "../../events/user/user.ts";
 import { announce, type Change, change, put, type Values } from "../core/change.ts";
-import { escapeLike } from "../core/like.ts";
 import { defineReadModel, nothing } from "../core/read-model.ts";
 import { defineTable } from "../core/table.ts";
-import { countedNear } from "../core/total.ts";
+import { escapeLike } from "../list/like.ts";
+import type { Slice } from "../list/list-rows.ts";
+import { countedNear } from "../list/total.ts";
 
 export type UserRow = Readonly<{
   id: UserId;
@@ -190,8 +191,6 @@ export async function listAdministrators(db: Knex, limit: number): Promise<reado
     .orderBy("alias_normalised")
     .limit(limit);
 }
-
-export type Slice<Row> = Readonly<{ rows: readonly Row[]; total: number }>;
 
 export type UserFilter = Readonly<{
   /** Whole values, in any case. */

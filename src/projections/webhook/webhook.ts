@@ -6,11 +6,10 @@ import { idInStream } from "../../events/core/stream.ts";
 import { webhookLogEvents } from "../../events/webhook/log.ts";
 import { type WebhookTopic, webhookEvents } from "../../events/webhook/webhook.ts";
 import { change, put, remove, statement } from "../core/change.ts";
-import { oldestFirst, type Part } from "../core/list-rows.ts";
 import { purgeEvents } from "../core/purge.ts";
 import { defineReadModel } from "../core/read-model.ts";
 import { defineTable } from "../core/table.ts";
-import type { Slice } from "../user/user.ts";
+import { oldestFirst, type Part, type Slice } from "../list/list-rows.ts";
 import { replayEffects, replays } from "./replay.ts";
 
 export type WebhookRow = Readonly<{

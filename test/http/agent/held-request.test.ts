@@ -1,8 +1,8 @@
 import { expect } from "chai";
 import { jobStream } from "../../../src/events/pipeline/job.ts";
 import { endHeldPolls, heldPerAgentMax, waitingFor } from "../../../src/http/agent/queue.ts";
+import { withLock } from "../../../src/platform/postgres/leader.ts";
 import { lockFeed } from "../../../src/projections/core/checkpoint.ts";
-import { withLock } from "../../../src/projections/core/leader.ts";
 import { rebuildLock } from "../../../src/projections/core/rebuild.ts";
 import { givenAgent } from "../../support/agent/agent.ts";
 import { startAppWithAgent } from "../../support/agent/agent-app.ts";

@@ -30,7 +30,7 @@ import { openVault } from "../../../src/platform/key/vault.ts";
 import { allowNothing } from "../../../src/platform/outbound/address.ts";
 import { openOutboundHttp } from "../../../src/platform/outbound/http.ts";
 import { openQueues } from "../../../src/platform/queue/queue.ts";
-import { watchProjections } from "../../../src/projections/core/visible.ts";
+import { watchProjections } from "../../../src/projections/progress/visible.ts";
 import {
   type ProtectedProject,
   refProtections,

@@ -15,7 +15,7 @@ import { openOutboundProxy } from "../../../src/platform/outbound/proxy.ts";
 import { openQueues } from "../../../src/platform/queue/queue.ts";
 import { allProjections } from "../../../src/projections/all.ts";
 import { runProjections } from "../../../src/projections/core/runner.ts";
-import { watchProjections } from "../../../src/projections/core/visible.ts";
+import { watchProjections } from "../../../src/projections/progress/visible.ts";
 import type { WorkerDeps } from "../../../src/workers/core/deps.ts";
 import { temporaryDirectory } from "../git/git.ts";
 import { testDatabase } from "../store/database.ts";

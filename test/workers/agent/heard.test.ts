@@ -7,8 +7,8 @@ import { deterministicId } from "../../../src/platform/deterministic-id.ts";
 import { beginRun } from "../../../src/platform/job-log/store.ts";
 import type { Job } from "../../../src/platform/queue/queue.ts";
 import { heardSince } from "../../../src/projections/agent/heard.ts";
-import { type Watching, watchProjections } from "../../../src/projections/core/visible.ts";
 import { findJobById } from "../../../src/projections/pipeline/query.ts";
+import { type Watching, watchProjections } from "../../../src/projections/progress/visible.ts";
 import { agentWatchWorker, silenceMs, sweepSilentRuns } from "../../../src/workers/agent/watch.ts";
 import { ids, queued, taken, token } from "../../support/agent/job-events.ts";
 import {

@@ -14,11 +14,11 @@ import {
   type PastSource,
   typesOf,
 } from "../../../src/projections/audit/snapshot.ts";
-import { withReadModelsOf } from "../../../src/projections/core/as-of.ts";
 import { rebuild } from "../../../src/projections/core/rebuild.ts";
 import { issueProjection } from "../../../src/projections/issue/issue.ts";
 import { mergeRequestProjection } from "../../../src/projections/merge-request/merge-request.ts";
 import { mergeSettingProjection } from "../../../src/projections/merge-request/merge-setting.ts";
+import { withReadModelsOf } from "../../../src/projections/past/as-of.ts";
 import { projectProjection } from "../../../src/projections/project/project.ts";
 import { companyProjection } from "../../../src/projections/team/company.ts";
 import { snapshotOfPast } from "../../../src/workers/audit/snapshot.ts";

@@ -3,10 +3,10 @@ import type { Knex } from "knex";
 import type { Recorded } from "../../events/core/event.ts";
 import { takeLock } from "../../platform/postgres/lock.ts";
 import { Refusal } from "../../platform/refusal.ts";
+import { inSchema } from "../core/install.ts";
+import type { Projection, ProjectionContext, Tx } from "../core/projection.ts";
+import { createTables } from "../core/table.ts";
 import { type Filling, fill } from "./fold.ts";
-import { inSchema } from "./install.ts";
-import type { Projection, ProjectionContext, Tx } from "./projection.ts";
-import { createTables } from "./table.ts";
 
 /**
  * Where a read model of the past grows. Its tables stay empty: what is written to them is seen by one

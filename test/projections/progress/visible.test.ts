@@ -5,7 +5,7 @@ import {
   untilShown,
   type Watching,
   watchProjections,
-} from "../../../src/projections/core/visible.ts";
+} from "../../../src/projections/progress/visible.ts";
 import { eventually } from "../../support/app/eventually.ts";
 import { testDatabase } from "../../support/store/database.ts";
 

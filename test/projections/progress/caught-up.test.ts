@@ -1,7 +1,7 @@
 import { expect } from "chai";
 
 import { openPostgres } from "../../../src/platform/postgres.ts";
-import { mustBeCaughtUp } from "../../../src/projections/core/caught-up.ts";
+import { mustBeCaughtUp } from "../../../src/projections/progress/caught-up.ts";
 import { eventually } from "../../support/app/eventually.ts";
 import { testDatabase } from "../../support/store/database.ts";
 

@@ -1,8 +1,8 @@
 import type { Knex } from "knex";
 import { listen } from "../../platform/postgres.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import { changedSubject, channel, reread } from "./announce.ts";
-import { beforeEverything, type CheckpointRow } from "./checkpoint.ts";
+import { changedSubject, channel, reread } from "../core/announce.ts";
+import { beforeEverything, type CheckpointRow } from "../core/checkpoint.ts";
 
 /**
  * Resolves once every live projection that answers are read from has passed the position, so that later reads

@@ -2,12 +2,12 @@ import type { Knex } from "knex";
 
 import type { Recorded } from "../../events/core/event.ts";
 import type { EventStore } from "../../platform/event-store/event-store.ts";
+import { withLock } from "../../platform/postgres/leader.ts";
 import { openPostgres } from "../../platform/postgres.ts";
-import { applyPage, buildersMax, finishTables, pages, prepareBuild } from "./build.ts";
-import { beforeEverything } from "./checkpoint.ts";
-import { withLock } from "./leader.ts";
-import type { Projection } from "./projection.ts";
-import { nextSchema, type RebuildDeps, type RebuildOptions, rebuildLock } from "./rebuild.ts";
+import { applyPage, buildersMax, finishTables, pages, prepareBuild } from "../core/build.ts";
+import { beforeEverything } from "../core/checkpoint.ts";
+import type { Projection } from "../core/projection.ts";
+import { nextSchema, type RebuildDeps, type RebuildOptions, rebuildLock } from "../core/rebuild.ts";
 
 /** Up to and with a position, or before the first event that happened after a time. */
 export type LogEnd = Readonly<{ position: bigint }> | Readonly<{ time: Date }>;

@@ -1,6 +1,6 @@
 import { expect } from "chai";
 import { StoreDenied } from "../../../src/platform/event-store/event-store.ts";
-import { whileLeader, withLock } from "../../../src/projections/core/leader.ts";
+import { whileLeader, withLock } from "../../../src/platform/postgres/leader.ts";
 import { eventually } from "../../support/app/eventually.ts";
 import { testDatabase } from "../../support/store/database.ts";
 

@@ -1,7 +1,12 @@
 import type { Recorded } from "../../events/core/event.ts";
 import { breather } from "../../platform/breather.ts";
-import { beforeEverything } from "./checkpoint.ts";
-import { applyAfter, type Projection, type ProjectionContext, type Tx } from "./projection.ts";
+import { beforeEverything } from "../core/checkpoint.ts";
+import {
+  applyAfter,
+  type Projection,
+  type ProjectionContext,
+  type Tx,
+} from "../core/projection.ts";
 
 /** Applied together: as many as are worth one statement, and no more than are written in a short turn. */
 const eventsAtOnce = 2_000;

@@ -1,6 +1,6 @@
 import type { Knex } from "knex";
 
-import { type Count, defineTable } from "./table.ts";
+import { type Count, defineTable } from "../core/table.ts";
 
 /** Of a table whose rows may be private and are kept for a while when they are deleted. */
 export const publicIndex = "(created_at, id) where is_private = false and deleted_at is null";

@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 
 import { type EventStore, StoreUnavailable } from "../../platform/event-store/event-store.ts";
 import { noteCaughtUp, postgresRun, type Session } from "../../platform/postgres/run.ts";
-import { beforeEverything } from "./checkpoint.ts";
+import { beforeEverything } from "../core/checkpoint.ts";
 
 /** The limit of a wait; after it the caller receives an error and may try again. */
 const waitMaxMs = 1_000;

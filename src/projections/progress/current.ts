@@ -1,7 +1,7 @@
 import type { Knex } from "knex";
 
 import { Refusal } from "../../platform/refusal.ts";
-import { beforeEverything, type CheckpointRow } from "./checkpoint.ts";
+import { beforeEverything, type CheckpointRow } from "../core/checkpoint.ts";
 import { behind } from "./visible.ts";
 
 /** The read models that decide who may change a ref. */

@@ -1,7 +1,6 @@
 import { expect } from "chai";
-
+import { withLock } from "../../../src/platform/postgres/leader.ts";
 import { readCheckpoints } from "../../../src/projections/core/checkpoint.ts";
-import { withLock } from "../../../src/projections/core/leader.ts";
 import { rebuildLock } from "../../../src/projections/core/rebuild.ts";
 import {
   dropHalfBuilt,
@@ -10,7 +9,7 @@ import {
   rebuildUntil,
   SchemaTaken,
   schemasOfPast,
-} from "../../../src/projections/core/rebuild-until.ts";
+} from "../../../src/projections/past/rebuild-until.ts";
 import { metadataFor } from "../../support/app/history.ts";
 import { parcelsInto, received, sent } from "../../support/package/parcel.ts";
 import { testDatabase } from "../../support/store/database.ts";

@@ -1,6 +1,8 @@
 import type { Knex } from "knex";
-import type { Slice } from "../user/user.ts";
 import { counted } from "./total.ts";
+
+/** A part of a list, and how many rows the whole has. */
+export type Slice<Row> = Readonly<{ rows: readonly Row[]; total: number }>;
 
 export type Part = Readonly<{ limit: number; offset: number }>;
 

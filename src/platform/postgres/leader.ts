@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type pg from "pg";
-import { StoreDenied, UnsupportedServer } from "../../platform/event-store/event-store.ts";
-import { connectPostgres } from "../../platform/postgres.ts";
+import { StoreDenied, UnsupportedServer } from "../event-store/event-store.ts";
+import { connectPostgres } from "../postgres.ts";
 
 /** Between tries that fail for a reason which does not pass by itself, such as rights that are missing. */
 const refusedPauseMs = 5_000;
