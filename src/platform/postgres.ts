@@ -30,7 +30,7 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Knex {
   const names = new StatementNames();
   return knex({
     client: "pg",
-    connection: connectionConfig(url, options.applicationName),
+    connection: pipelining(connectionConfig(url, options.applicationName)),
     searchPath: [...(options.searchPath ?? searchPathDefault)],
     pool: {
       min: 0,
@@ -151,6 +151,10 @@ function connectionConfig(url: string, applicationName = "ledgerforge") {
     types: { getTypeParser },
   };
 }
+
+/** Statements of a connection are sent without a wait for the one before. An option of pg that Knex hands on and does not declare. */
+const pipelining = <Config extends object>(config: Config): Config =>
+  Object.assign(config, { pipeline: true });
 
 /** int8 is a bigint: positions and counts outgrow what a double holds exactly. */
 function getTypeParser(oid: number, format?: string): (text: string) => unknown {

@@ -1,6 +1,7 @@
 import type { Knex } from "knex";
 
 import type { EventStore } from "../../platform/event-store/event-store.ts";
+import { allOf } from "./all-of.ts";
 import { moveFeed } from "./announce.ts";
 import type { Batch } from "./batch.ts";
 import { beforeEverything, lockFeed, type StoredCheckpoint } from "./checkpoint.ts";
@@ -60,18 +61,22 @@ async function feedOneByOne(deps: FeedDeps, { after, upTo, events }: Batch): Pro
 }
 
 async function feedLive(tx: Tx, deps: FeedDeps, batch: Batch): Promise<void> {
-  const fed = await lockFeed(tx);
-  const rows = await tx<StoredCheckpoint>("projection_checkpoint").where({ state: "live" });
-  const checkpoints = new Map(rows.map((row) => [row.name, row]));
+  // Read behind the lock: who joins the live ones holds it.
+  const [fed, stored] = await Promise.all([
+    lockFeed(tx),
+    tx<StoredCheckpoint>("projection_checkpoint").where({ state: "live" }),
+  ]);
+  const rows = new Map(stored.map((row) => [row.name, row]));
   // What another release has built follows the feed of that release alone.
-  const live = deps.projections.filter(
-    ({ name, version }) => checkpoints.get(name)?.version === version,
+  const live = deps.projections.filter(({ name, version }) => rows.get(name)?.version === version);
+  // Each has tables of its own, so none waits for the statements of another.
+  await allOf(
+    live.map((projection) => {
+      // Who caught up outside of the feed may be ahead of it, and takes no event twice.
+      const after = rows.get(projection.name)?.position ?? fed;
+      return applyAfter(tx, projection, after, batch.events, deps.context);
+    }),
   );
-  for (const projection of live) {
-    // Who caught up outside of the feed may be ahead of it, and takes no event twice.
-    const after = checkpoints.get(projection.name)?.position ?? fed;
-    await applyAfter(tx, projection, after, batch.events, deps.context);
-  }
   const names = live.map(({ name }) => name);
   await moveFeed(tx, { from: fed, to: batch.upTo, live: names });
 }

@@ -2,6 +2,7 @@ import type { Knex } from "knex";
 
 import type { Recorded } from "../../events/core/event.ts";
 import type { Sealed } from "../../events/core/sealed.ts";
+import { allOf } from "./all-of.ts";
 import { announceChange, type Subject } from "./announce.ts";
 import { asEventsOf } from "./apply-operation.ts";
 import { mayPass } from "./retry.ts";
@@ -66,9 +67,12 @@ export async function applyAfter(
   );
   const last = events.at(-1);
   if (last === undefined) return;
-  if (projection.announces !== undefined) await announceChange(tx, projection.announces);
+  const { announces } = projection;
   try {
-    await asEventsOf(projection, events, () => projection.apply(tx, events, context));
+    await allOf([
+      ...(announces === undefined ? [] : [announceChange(tx, announces)]),
+      asEventsOf(projection, events, () => projection.apply(tx, events, context)),
+    ]);
   } catch (error) {
     if (mayPass(error) || error instanceof CannotApply) throw error;
     throw new CannotApply(projection.name, last, error, events.length - 1);

@@ -1,3 +1,4 @@
+import { allOf } from "./all-of.ts";
 import { announceChange, type Subject } from "./announce.ts";
 import type { Change } from "./change.ts";
 import type { Tx } from "./projection.ts";
@@ -16,35 +17,49 @@ type PendingRow = {
  * Writes what a batch of events does to rows, as sets: what a row was in between is not stored. Changes of rows by
  * their keys wait for one another; what concerns more rows runs behind those that wait.
  */
-export async function write(tx: Tx, changes: Iterable<Change>): Promise<void> {
-  const pending = new Map<AnyTable, Map<string, PendingRow>>();
-  const derived = new Map<string, Set<string>>();
+export async function write(tx: Tx, changes: readonly Change[]): Promise<void> {
   const lookUps: LookUp[] = [];
+  await allOf([...statementsOf(tx, changes, lookUps)]);
+  if (lookUps.length > 0) await write(tx, await lookedUp(tx, lookUps));
+  await allOf([...derivations(tx, changes)]);
+}
+
+function* statementsOf(
+  tx: Tx,
+  changes: readonly Change[],
+  lookUps: LookUp[],
+): Generator<PromiseLike<unknown>> {
+  const pending: Pending = new Map();
+  for (const each of changes) {
+    if (each.kind === "announce" || each.kind === "derive") continue;
+    if (each.kind === "look-up") lookUps.push(each);
+    else if (each.kind === "statement") {
+      yield* writesOf(tx, pending);
+      yield tx.raw(each.text, each.bindings as never);
+    } else if (each.kind === "put" || isKey(each.table, each.where)) {
+      if (changesKept(pending, each)) yield* writesOfTable(tx, pending, each.table);
+      note(rowOf(pending, each), each);
+    } else {
+      yield* writesOfTable(tx, pending, each.table);
+      yield* each.kind === "remove"
+        ? deletions(tx, each.table, [each.where])
+        : updates(tx, each.table, [{ ...each, columns: defined(each.columns) }]);
+    }
+  }
+  yield* writesOf(tx, pending);
+}
+
+function* derivations(tx: Tx, changes: readonly Change[]): Generator<PromiseLike<unknown>> {
+  const derived = new Map<string, Set<string>>();
   const announced = new Set<Subject>();
   for (const each of changes) {
     if (each.kind === "announce") announced.add(each.subject);
-    else if (each.kind === "look-up") lookUps.push(each);
-    else if (each.kind === "derive") {
+    if (each.kind === "derive") {
       derived.set(each.text, (derived.get(each.text) ?? new Set()).add(each.id));
-    } else if (each.kind === "statement") {
-      await writeAll(tx, pending);
-      await tx.raw(each.text, each.bindings as never);
-    } else if (each.kind === "put" || isKey(each.table, each.where)) {
-      if (changesKept(pending, each)) await writeTable(tx, pending, each.table);
-      note(rowOf(pending, each), each);
-    } else {
-      await writeTable(tx, pending, each.table);
-      const many =
-        each.kind === "remove"
-          ? deletions(tx, each.table, [each.where])
-          : updates(tx, each.table, [{ ...each, columns: defined(each.columns) }]);
-      for (const one of many) await one;
     }
   }
-  await writeAll(tx, pending);
-  if (lookUps.length > 0) await write(tx, await lookedUp(tx, lookUps));
-  for (const [text, ids] of derived) await tx.raw(text, [[...ids]]);
-  for (const subject of announced) await announceChange(tx, subject);
+  for (const [text, ids] of derived) yield tx.raw(text, [[...ids]]);
+  for (const subject of announced) yield announceChange(tx, subject);
 }
 
 type LookUp = Extract<Change, Readonly<{ kind: "look-up" }>>;
@@ -62,6 +77,8 @@ async function lookedUp(tx: Tx, all: readonly LookUp[]): Promise<readonly Change
   });
 }
 
+type Pending = Map<AnyTable, Map<string, PendingRow>>;
+
 type RowChange = Extract<Change, Readonly<{ table: AnyTable }>>;
 
 const isKey = ({ key }: AnyTable, where: Columns): boolean =>
@@ -74,7 +91,7 @@ function keyOf(each: RowChange): Columns {
 
 const nameOf = (each: RowChange): string => Object.values(keyOf(each)).map(String).join("\n");
 
-function rowOf(pending: Map<AnyTable, Map<string, PendingRow>>, each: RowChange): PendingRow {
+function rowOf(pending: Pending, each: RowChange): PendingRow {
   const { table } = each;
   const rows = pending.get(table) ?? new Map<string, PendingRow>();
   pending.set(table, rows);
@@ -86,7 +103,7 @@ function rowOf(pending: Map<AnyTable, Map<string, PendingRow>>, each: RowChange)
 }
 
 /** A row that is there keeps these columns when it is put, and they change behind that. */
-function changesKept(pending: Map<AnyTable, Map<string, PendingRow>>, each: RowChange): boolean {
+function changesKept(pending: Pending, each: RowChange): boolean {
   const { kept = [] } = each.table;
   if (each.kind !== "change" || !kept.some((column) => Object.hasOwn(each.columns, column))) {
     return false;
@@ -112,15 +129,15 @@ function note(row: PendingRow, each: RowChange): void {
 const defined = (columns: Columns): Columns =>
   Object.fromEntries(Object.entries(columns).filter(([, value]) => value !== undefined));
 
-async function writeAll(tx: Tx, pending: Map<AnyTable, Map<string, PendingRow>>): Promise<void> {
-  for (const table of pending.keys()) await writeTable(tx, pending, table);
+function* writesOf(tx: Tx, pending: Pending): Generator<PromiseLike<unknown>> {
+  for (const table of pending.keys()) yield* writesOfTable(tx, pending, table);
 }
 
-async function writeTable(
+function* writesOfTable(
   tx: Tx,
-  pending: Map<AnyTable, Map<string, PendingRow>>,
+  pending: Pending,
   table: AnyTable,
-): Promise<void> {
+): Generator<PromiseLike<unknown>> {
   const rows = [...(pending.get(table)?.values() ?? [])];
   pending.delete(table);
   const removed = rows.filter((row) => row.removed).map(({ key }) => key);
@@ -128,11 +145,7 @@ async function writeTable(
     columns === undefined || Object.keys(columns).length === 0 ? [] : [{ where: key, columns }],
   );
   const inserted = rows.flatMap(({ put }) => (put === undefined ? [] : [put]));
-  for (const statement of [
-    ...deletions(tx, table, removed),
-    ...updates(tx, table, changed),
-    ...insertions(tx, table, inserted),
-  ]) {
-    await statement;
-  }
+  yield* deletions(tx, table, removed);
+  yield* updates(tx, table, changed);
+  yield* insertions(tx, table, inserted);
 }
