@@ -206,7 +206,7 @@ describe("rebuilding read models", () => {
       apply: () => Promise.reject(new Error("out of paper")),
     };
     await expect(rebuild(deps, [broken], { signal })).to.be.rejectedWith(
-      /cannot apply ParcelSent at \d+ in parcel-0: out of paper/,
+      /cannot apply ParcelSent at \d+ in parcel-\d+ or one of \d+ before it: out of paper/,
     );
     expect(await parcels(parcel)).to.deep.equal(before);
   });
