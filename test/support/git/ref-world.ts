@@ -1,9 +1,10 @@
-import { cp } from "node:fs/promises";
+import { appendFile, cp } from "node:fs/promises";
 import path from "node:path";
 import { expect } from "chai";
 
 import { repositoryStream } from "../../../src/events/repository/repository.ts";
 import type { Answer, TestApp, TestProject, TestUser } from "../app/app.ts";
+import { type Begun, beginAs, begunBy } from "./begun-project.ts";
 import { commit, git, temporaryDirectory, workingCopy } from "./git.ts";
 
 export type Answered = Answer<Record<string, unknown>>;
@@ -36,8 +37,8 @@ export async function givenPeople(app: TestApp): Promise<People> {
 }
 
 /**
- * Makes such worlds for a test file, each with a project of its own. What they begin with is made once
- * and copied: `more` adds to it, and branches it makes are pushed as well.
+ * Makes such worlds for a test file, each with a project of its own. What they begin with is made once, by requests
+ * and a push, and copied: `more` adds to it, and branches it makes are pushed as well.
  */
 export async function refWorlds(
   app: TestApp,
@@ -48,6 +49,7 @@ export async function refWorlds(
   const head = await commit(first, "First", { "a.txt": "a\n" });
   await more(first);
   let count = 0;
+  let begun: Begun | undefined;
   return async ({ anna, bob, carl }) => {
     count += 1;
     const project = await app.givenProject(anna, `project-${count}`);
@@ -58,14 +60,10 @@ export async function refWorlds(
         body,
         ...(key === undefined ? {} : { headers: { "idempotency-key": key } }),
       });
-    const roles = [
-      ["DEVELOPER", bob],
-      ["REPORTER", carl],
-    ] as const;
-    for (const [role, { alias: userAlias }] of roles) {
+    const invite = async (role: string, { alias: userAlias }: TestUser) => {
       const { status, text } = await post(anna, "/member/invite", { userAlias, role });
       expect(status, text).to.equal(200);
-    }
+    };
     const remote = (user: TestUser): string => {
       const url = new URL(at(".git"), app.url);
       Object.assign(url, { username: user.alias, password: user.token });
@@ -73,8 +71,15 @@ export async function refWorlds(
     };
     const copy = path.join(parent, project.alias);
     await cp(first, copy, { recursive: true });
-    await git(copy, "remote", "add", "origin", remote(anna));
-    await git(copy, "push", "--quiet", "--all", "origin");
+    await appendFile(path.join(copy, ".git", "config"), originOf(remote(anna)));
+    if (begun === undefined) {
+      await invite("DEVELOPER", bob);
+      await invite("REPORTER", carl);
+      await git(copy, "push", "--quiet", "--all", "origin");
+      begun = await begunBy(app, project, parent);
+    } else {
+      await beginAs(app, project, begun);
+    }
     const repository = await app.platform.git.find(project.id);
     return {
       project,
@@ -100,3 +105,7 @@ export async function refWorlds(
     };
   };
 }
+
+/** What `git remote add` writes. */
+const originOf = (url: string) =>
+  `[remote "origin"]\n\turl = ${url}\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n`;
