@@ -1,3 +1,3 @@
 import { typeRules } from "../../../support/package/type-rules.ts";
 
-await typeRules(() => true);
+await typeRules("whole");

@@ -1,3 +1,3 @@
 import { typeRules } from "../../../support/package/type-rules.ts";
 
-await typeRules((type) => type === "generic");
+await typeRules("sample");
