@@ -20,18 +20,38 @@ type Variable = Readonly<{ key: string; value: string }>;
 
 let commits = 1;
 
-/** The job of a branch as its agent gets it. */
-async function jobOn(refName: "main" | "topic", file: string, variables: readonly Variable[] = []) {
+type Given = Readonly<{ caches: readonly Cache[]; variables: readonly Variable[] }>;
+
+/** The jobs of a branch as their agent gets them, by name. */
+async function jobsOn(
+  refName: "main" | "topic",
+  file: string,
+  variables: readonly Variable[],
+): Promise<ReadonlyMap<string, Given>> {
   commits += 1;
   const files = { [`${refName}-${commits}`]: "x", ".forge-ci.yaml": `# ${commits}\n${file}` };
   await at.commit(files, "[skip ci] Change", refName);
-  await at.start({ refName, isTag: false, variables });
-  const job = await begin();
-  await put(job, { state: "success" });
-  return {
-    caches: job["cache"] as readonly Cache[],
-    variables: job["variables"] as readonly Variable[],
-  };
+  const { localId } = await at.start({ refName, isTag: false, variables });
+  const given = new Map<string, Given>();
+  for (const _ of await at.jobs(localId)) {
+    const job = await begin();
+    await put(job, { state: "success" });
+    const caches = job["cache"] as readonly Cache[];
+    const { name } = job["job_info"] as { name: string };
+    given.set(name, { caches, variables: job["variables"] as readonly Variable[] });
+  }
+  return given;
+}
+
+/** The job `a` of a branch. */
+async function jobOn(
+  refName: "main" | "topic",
+  file: string,
+  variables: readonly Variable[] = [],
+): Promise<Given> {
+  const job = (await jobsOn(refName, file, variables)).get("a");
+  if (job === undefined) throw new Error("the file has no job a");
+  return job;
 }
 
 const keysOf = (caches: readonly Cache[]): readonly string[] =>
@@ -57,12 +77,20 @@ const ways: Readonly<Record<string, string>> = {
 };
 
 describe("the keys of caches", () => {
-  for (const [what, cache] of Object.entries(ways)) {
-    it(`of protected and other refs end differently with ${what}`, async () => {
-      const { open, closed } = await onBoth(`a: {script: x, cache: ${cache}}\n`, [
-        { key: "END", value: "x-protected" },
-      ]);
-      const [ofOpen, ofClosed] = [keysOf(open.caches), keysOf(closed.caches)];
+  let jobs: Readonly<Record<"topic" | "main", ReadonlyMap<string, Given>>>;
+  before(async () => {
+    const lines = Object.entries(ways).map(
+      ([what, cache]) => `${JSON.stringify(what)}: {script: x, cache: ${cache}}\n`,
+    );
+    const variables = [{ key: "END", value: "x-protected" }];
+    const on = (refName: "main" | "topic") => jobsOn(refName, lines.join(""), variables);
+    jobs = { topic: await on("topic"), main: await on("main") };
+  });
+
+  for (const what of Object.keys(ways)) {
+    it(`of protected and other refs end differently with ${what}`, () => {
+      const keysOn = (ref: "topic" | "main") => keysOf(jobs[ref].get(what)?.caches ?? []);
+      const [ofOpen, ofClosed] = [keysOn("topic"), keysOn("main")];
       expect(ofOpen.length).to.equal(ofClosed.length).and.be.above(0);
       for (const key of ofOpen.map(asShell)) expect(key).to.match(/.-non_protected$/);
       for (const key of ofClosed.map(asShell)) expect(key).to.match(/(?<!-non_)(?<=-)protected$/);

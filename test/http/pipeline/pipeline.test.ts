@@ -62,9 +62,14 @@ describe("a push with a pipeline file", () => {
 });
 
 describe("starting a pipeline", () => {
+  const wanted = "a: {script: x, rules: [{if: $WANTED}]}";
+  let ci: Awaited<ReturnType<typeof givenPipelines>>;
+  before(async () => {
+    ci = await givenPipelines(false);
+    await ci.commit({ [file]: wanted }, "Add [skip ci]");
+  });
+
   it("answers it with its UUID, for the default branch or the one that is named", async () => {
-    const ci = await givenPipelines();
-    await ci.commit({ [file]: "a: {script: x, rules: [{if: $WANTED}]}" });
     const variables = [{ key: "WANTED", value: "1" }];
     const started = await ci.start({ variables });
     expect(started).to.deep.include({ source: "API", ref: "main", status: "PENDING" });
@@ -80,24 +85,22 @@ describe("starting a pipeline", () => {
     ["a variable has no name", { variables: [{ key: "a b", value: "" }] }, 422, "request.invalid"],
   ] as const) {
     it(`is refused when ${what}`, async () => {
-      const ci = await givenPipelines();
-      await ci.commit({ [file]: "a: {script: x, rules: [{if: $WANTED}]}" });
       const answer = await app.post(`${ci.base}/cicd/pipeline/start`, { token: ci.token, body });
       expect([answer.status, answer.body["code"]]).to.deep.equal([status, code]);
     });
   }
 
   it("is refused without a file", async () => {
-    const ci = await givenPipelines();
-    await ci.commit({ "README.md": "x" });
-    const answer = await app.post(`${ci.base}/cicd/pipeline/start`, { token: ci.token, body: {} });
+    const other = await givenPipelines();
+    await other.commit({ "README.md": "x" });
+    const { base, token } = other;
+    const answer = await app.post(`${base}/cicd/pipeline/start`, { token, body: {} });
     expect([answer.status, answer.body["code"]]).to.deep.equal([422, "pipeline.no_file"]);
   });
 
   it("is for developers", async () => {
-    const ci = await givenPipelines(false);
-    await ci.commit({ [file]: twoStages });
-    const answer = await app.post(`${ci.base}/cicd/pipeline/start`, { token: bob.token, body: {} });
+    const body = { variables: [{ key: "WANTED", value: "1" }] };
+    const answer = await app.post(`${ci.base}/cicd/pipeline/start`, { token: bob.token, body });
     expect(answer.status).to.equal(403);
   });
 });
@@ -146,9 +149,13 @@ describe("a pipeline", () => {
 });
 
 describe("checking a pipeline file", () => {
+  let ci: Awaited<ReturnType<typeof givenPipelines>>;
+  before(async () => {
+    ci = await givenPipelines();
+    await ci.commit({ "part.yml": "b: {script: y, needs: [a]}" });
+  });
+
   it("warns of what releases do not have, and where it is written", async () => {
-    const ci = await givenPipelines();
-    await ci.commit({ "a.txt": "a" });
     const content = `a:
   script: x
   rules: [{if: '$GITLAB_USER_LOGIN == "anna"'}]
@@ -168,8 +175,6 @@ describe("checking a pipeline file", () => {
   });
 
   it("answers the jobs as they would be, or what is wrong", async () => {
-    const ci = await givenPipelines();
-    await ci.commit({ "part.yml": "b: {script: y, needs: [a]}" });
     const lint = async (content: string) =>
       (await app.post(`${ci.base}/cicd/lint`, { token: ci.token, body: { content } })).body;
     expect(
@@ -213,7 +218,6 @@ describe("checking a pipeline file", () => {
   });
 
   it("knows who checks a file as it knows who starts a pipeline", async () => {
-    const ci = await givenPipelines();
     const rules = `[{if: '$GITLAB_USER_LOGIN == "anna"'}]`;
     const body = { content: `a: {script: x, rules: ${rules}}` };
     const linted = await app.post(`${ci.base}/cicd/lint`, { token: ci.token, body });

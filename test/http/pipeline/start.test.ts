@@ -28,6 +28,12 @@ async function given(yaml = "a: {script: x}") {
   return { ...ci, project, commitId };
 }
 
+/** Of tests that start no pipeline: they share it. */
+let still: Awaited<ReturnType<typeof given>>;
+before(async () => {
+  still = await given();
+});
+
 /** What workers have, at another time. */
 const depsAt = (now: Date) => ({ ...app.deps, now: () => now }) as unknown as WorkerDeps;
 
@@ -67,8 +73,7 @@ describe("a schedule", () => {
     ["that runs every minute", { ...nightly, cron: "* * * * *" }, "cron"],
   ] as const) {
     it(`is refused ${what}`, async () => {
-      const ci = await given();
-      const answer = await app.post(`${ci.base}/cicd/schedule`, { token, body });
+      const answer = await app.post(`${still.base}/cicd/schedule`, { token, body });
       expect(answer.status).to.equal(422);
       expect((answer.body["errors"] as { field: string }[])[0]?.field).to.equal(field);
     });
@@ -143,7 +148,7 @@ describe("a schedule", () => {
   };
   for (const [what, happens] of Object.entries(owners)) {
     it(`is turned off when its owner ${what}`, async () => {
-      const ci = await given();
+      const ci = still;
       const { body: made } = await app.post(`${ci.base}/cicd/schedule`, { token, body: nightly });
       await happens(made["id"]);
       const dueAt = String(made["nextRunAt"]);
@@ -164,7 +169,7 @@ describe("a schedule", () => {
 
 describe("a schedule that waits behind other pipelines of its owner", () => {
   it("is turned off when its owner loses the right meanwhile", async () => {
-    const ci = await given();
+    const ci = still;
     const body = { cron: "0 3 * * *", refName: "main" };
     const { body: made } = await app.post(`${ci.base}/cicd/schedule`, { token, body });
     const { signal } = new AbortController();
@@ -220,7 +225,7 @@ describe("a trigger", () => {
   });
 
   it("answers the same for a wrong token and for that of another project", async () => {
-    const [ci, other] = [await given(), await given()];
+    const [ci, other] = [still, await given()];
     const made = await app.post(`${ci.base}/cicd/trigger`, { token, body: {} });
     const post = (base: string, given: unknown) =>
       app.post(`${base}/cicd/trigger/pipeline`, { body: { token: given, refName: "main" } });
@@ -266,7 +271,7 @@ describe("the status of a commit", () => {
   });
 
   it("is refused for an odd URL, an unknown status and a commit that is not there", async () => {
-    const ci = await given();
+    const ci = still;
     const report = (hash: string, body: object) =>
       app.post(`${ci.base}/commit/${hash}/status`, { token, body });
     const body = { name: "x", status: "SUCCESS" };

@@ -24,9 +24,11 @@ export async function givenTriggers() {
     await ci.commit(files, "Add [skip ci]");
     return { ...ci, path: `${owner.alias}/${alias}` };
   }
-  /** Carries out the first job of a pipeline. */
-  async function carriedOut(pipelineId: unknown) {
-    const job = await db("pipeline_job").where({ pipeline_id: pipelineId }).first();
+  const jobsOf = (pipelineId: unknown) =>
+    db("pipeline_job").where({ pipeline_id: pipelineId }).orderBy("local_id");
+  /** Carries out the first job of a pipeline, or another of its jobs. */
+  async function carriedOut(pipelineId: unknown, index = 0) {
+    const job = (await jobsOf(pipelineId))[index];
     const payload = { jobId: job.id, attempt: job.attempt };
     await triggerJobWorker.runJob(payload, deps, new AbortController().signal);
     await app.deps.visible(await app.head());
@@ -38,19 +40,30 @@ export async function givenTriggers() {
     const ci = await givenProject({ [file]: "a: {trigger: {include: .forge-ci.yaml}}" });
     return (await ci.start())["pipeline_uuid"];
   };
-  /** What the end of a job of anna's public project says. */
-  async function messageOf(trigger: object, files: Readonly<Record<string, string>> = {}) {
-    const yaml = JSON.stringify({ a: { trigger } });
+  /** What the end of each job of a pipeline of anna's public project says, which starts others by these triggers. */
+  async function messagesOf(
+    triggers: readonly object[],
+    files: Readonly<Record<string, string>> = {},
+  ): Promise<readonly string[]> {
+    const jobs = triggers.map((trigger, index) => [`job ${index}`, { trigger }] as const);
+    const yaml = JSON.stringify(Object.fromEntries(jobs));
     const ci = await givenProject({ [file]: yaml, ...files }, { private: false });
     const { pipeline_uuid: pipelineId, localId } = await ci.start();
-    const { status, message } = await carriedOut(pipelineId);
-    expect(status).to.equal("FAILED");
-    const [job] = await ci.jobs(localId);
+    const messages: string[] = [];
+    for (const index of triggers.keys()) {
+      const { status, message } = await carriedOut(pipelineId, index);
+      expect(status).to.equal("FAILED");
+      messages.push(message);
+    }
     const failureReason = "downstream_pipeline_failure";
-    expect(job).to.include({ failureReason, failureMessage: message });
-    return message;
+    for (const [index, job] of (await ci.jobs(localId)).entries()) {
+      expect(job).to.include({ failureReason, failureMessage: messages[index] });
+    }
+    return messages;
   }
+  const messageOf = async (trigger: object, files: Readonly<Record<string, string>> = {}) =>
+    (await messagesOf([trigger], files))[0];
   return {
-    ...{ app, db, givenProject, carriedOut, given, messageOf },
+    ...{ app, db, givenProject, carriedOut, given, messageOf, messagesOf },
   };
 }

@@ -1,7 +1,7 @@
 import { expect } from "chai";
 import { file, givenTriggers, ruled } from "../../support/pipeline/triggers.ts";
 
-const { app, givenProject, carriedOut, given, messageOf } = await givenTriggers();
+const { app, givenProject, carriedOut, given, messagesOf } = await givenTriggers();
 
 const bob = await app.givenUser("bob");
 
@@ -19,39 +19,47 @@ describe("a pipeline whose file starts itself", () => {
 });
 
 describe("a job that starts nothing", () => {
-  const start = (path: string, branch?: string) => messageOf({ project: path, branch });
-
   const works = "x: {script: x}";
+  const start = (...targets: readonly (readonly [path: string, branch?: string])[]) =>
+    messagesOf(targets.map(([project, branch]) => ({ project, branch })));
 
   it("says what is wrong with a public project", async () => {
     const theirs = await givenProject({ [file]: works }, { owner: bob, private: false });
-    expect(await start(theirs.path)).to.contain("may not start pipelines on that branch or tag");
-    expect(await start(theirs.path, "gone")).to.equal("The project has no such branch or tag.");
     const empty = await givenProject({ "a.txt": "a" }, { private: false });
-    expect(await start(empty.path)).to.contain("no pipeline file");
     const none = await givenProject({ [file]: ruled }, { private: false });
-    expect(await start(none.path)).to.equal("The rules of the file leave no job.");
     const wrong = await givenProject({ [file]: "x: []" }, { private: false });
-    expect(await start(wrong.path)).to.equal(
-      "Pipeline #1 of the project has mistakes in its file.",
+    const [forbidden, ...others] = await start(
+      [theirs.path],
+      [theirs.path, "gone"],
+      [empty.path],
+      [none.path],
+      [wrong.path],
     );
+    expect(forbidden).to.contain("may not start pipelines on that branch or tag");
+    expect(others[1]).to.contain("no pipeline file");
+    expect([others[0], ...others.slice(2)]).to.deep.equal([
+      "The project has no such branch or tag.",
+      "The rules of the file leave no job.",
+      "Pipeline #1 of the project has mistakes in its file.",
+    ]);
   });
 
   it("says the same of every private project as of one that does not exist", async () => {
-    const missing = await start("bob/missing");
-    expect(missing).to.contain("does not exist").and.contain("may not start");
     const open = await givenProject({ [file]: works }, { private: false });
-    for (const path of ["$NONE", "x", "/", `${open.path}/more`, `/${open.path}`]) {
-      expect(await start(path), path).to.equal(missing);
-    }
-    const theirs = await givenProject({ [file]: works }, { owner: bob, private: true });
-    expect(await start(theirs.path)).to.equal(missing);
-    expect(await start(theirs.path, "gone")).to.equal(missing);
-    for (const yaml of [ruled, "x: []"]) {
-      const own = await givenProject({ [file]: yaml }, { private: true });
-      expect(await start(own.path), yaml).to.equal(missing);
-      expect(await start(own.path, "gone"), yaml).to.equal(missing);
-    }
+    const hidden = [
+      await givenProject({ [file]: works }, { owner: bob, private: true }),
+      await givenProject({ [file]: ruled }, { private: true }),
+      await givenProject({ [file]: "x: []" }, { private: true }),
+    ];
+    const paths = ["$NONE", "x", "/", `${open.path}/more`, `/${open.path}`];
+    const [missing, ...others] = await start(
+      ["bob/missing"],
+      ...paths.map((path) => [path] as const),
+      ...hidden.map(({ path }) => [path] as const),
+      ...hidden.map(({ path }) => [path, "gone"] as const),
+    );
+    expect(missing).to.contain("does not exist").and.contain("may not start");
+    expect(others).to.deep.equal(Array(11).fill(missing));
   });
 
   it("states what is too large to be handed on", async () => {
