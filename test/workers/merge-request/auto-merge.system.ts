@@ -97,16 +97,6 @@ describe("what is done in the name of a person who was banned meanwhile", () => 
   const createIssue = () =>
     given.world.post(anna, "/issue", { title: "Bug", description: "It does not work" });
 
-  it("is no merge that they wait for", async () => {
-    await configure({ checkCiCdStatus: true });
-    expect((await wait()).status).to.equal(200);
-    await configure({ checkCiCdStatus: false });
-    await account("ban");
-    await look();
-    expect(await view()).to.include({ mergeWhenPipelineSucceeds: false });
-    expect(idOf((await view())["status"])).to.equal("OPENED");
-  });
-
   it("is neither the end of the source branch nor of issues after their merge", async () => {
     await createIssue();
     await given.world.put(anna, "/merge-request/1", { description: "Closes #1" });

@@ -62,3 +62,17 @@ describe("merging when the pipeline succeeds", () => {
     expect(idOf(after["status"])).to.equal("OPENED");
   });
 });
+
+describe("what is done in the name of a person who was banned meanwhile", () => {
+  it("is no merge that they wait for", async () => {
+    const root = await app.givenUser("root", { admin: true });
+    const account = (verb: string) =>
+      app.post(`/admin/user/${bob.id}/account/${verb}`, { token: root.token });
+    expect((await wait()).status).to.equal(200);
+    await configure({ checkCiCdStatus: false });
+    expect((await account("ban")).status).to.equal(200);
+    await look();
+    expect(await view()).to.include({ mergeWhenPipelineSucceeds: false });
+    expect(idOf((await view())["status"])).to.equal("OPENED");
+  });
+});
