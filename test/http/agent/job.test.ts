@@ -4,12 +4,7 @@ import { endHeldPolls } from "../../../src/http/agent/queue.ts";
 import { newToken } from "../../../src/platform/key/token.ts";
 import { givenAgent, info } from "../../support/agent/agent.ts";
 import { startAppWithAgent } from "../../support/agent/agent-app.ts";
-import {
-  agentTalk,
-  countHeldPolls,
-  heldPoll,
-  type TakenJob,
-} from "../../support/agent/agent-job.ts";
+import { agentTalk, heldPoll, type TakenJob } from "../../support/agent/agent-job.ts";
 import { eventually } from "../../support/app/eventually.ts";
 
 const { app, token, at, runners, agent, poll, put, take, begin, patch } = await startAppWithAgent({
@@ -120,32 +115,6 @@ describe("asking for a job", () => {
     await put(job, { state: "running" });
     await put(job, { state: "success" });
     expect((await jobOf(pipeline))["status"]).to.equal("SUCCESS");
-  });
-
-  it("looks for a job a few times, however many agents of one kind wait for it", async () => {
-    const many = 20;
-    const others = await Promise.all(
-      Array.from({ length: many }, () => givenAgent(app, runners, { tag_list: "linux" })),
-    );
-    let looks = 0;
-    const count = ({ sql }: { sql: string }): void => {
-      if (sql.startsWith("with head as")) looks += 1;
-    };
-    app.deps.db.on("query", count);
-    const leave = new AbortController();
-    const held = countHeldPolls(app.deps);
-    const polls = others.map((each) => heldPoll(app, each.token, leave.signal));
-    await eventually(() => held.count() >= many);
-    held.end();
-    looks = 0;
-    await givenPipeline(oneJob);
-    const job = await Promise.any(polls);
-    await put(job, { state: "running" });
-    await put(job, { state: "success" });
-    leave.abort();
-    await Promise.allSettled(polls);
-    app.deps.db.off("query", count);
-    expect(looks).to.be.within(1, many - 1);
   });
 
   it("gives no job to an agent that lacks its tags, or features that it needs", async () => {
