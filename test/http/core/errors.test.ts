@@ -49,6 +49,16 @@ describe("the errors of a problem document", () => {
     }
   });
 
+  it("are 503 while a table or column is missing that a read model will have", () => {
+    for (const code of ["42P01", "42703"]) {
+      const missing = Object.assign(new Error("It does not exist."), { code });
+      const { status, headers } = problemAnswer(missing, "/team", "1f0c8d5e");
+      expect(status).to.equal(503);
+      expect(headers).to.include({ "Retry-After": "1" });
+      expect(problemOf(missing)).to.include({ code: "projection.lagging" });
+    }
+  });
+
   it("cannot be forgotten: one file writes problem documents", () => {
     const writers = files.filter((_, at) => /"application\/problem\+json"/.test(sources[at] ?? ""));
     expect(writers).to.deep.equal([
