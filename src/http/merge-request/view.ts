@@ -107,7 +107,8 @@ function presentPlain(row: MergeRequestRow, users: ReadonlyMap<string, UserRow>)
     mergedBy: mergedById && presentParticipant(users.get(mergedById), mergedById),
     mergedAt: row.merged_at,
     failureReason: row.failure,
-    refsDeleted: row.refs_deleted,
+    // Rows of the earlier release lack it until they are built again.
+    refsDeleted: row.refs_deleted === true,
   };
 }
 
