@@ -11,6 +11,7 @@ const always = [
   "lru-cache",
   "pg",
   "pino",
+  "re2js",
   "zod",
 ];
 const git = ["ipaddr.js", "simple-git"];

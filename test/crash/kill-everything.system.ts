@@ -85,7 +85,7 @@ describe("killing every process of the service in turn while it is written to", 
   });
 
   it("shows what a replay from the start shows", () => {
-    const names = allProjections.flatMap(({ tables }) => tables);
+    const names = allProjections.flatMap(({ tables }) => tables.map(({ name }) => name));
     expect(comparisons.map(({ table }) => table)).to.have.members(names);
     expect(comparisons.filter(({ equal }) => !equal)).to.deep.equal([]);
   });

@@ -17,6 +17,9 @@ const piecesMax = 160;
 const elsewhere: Readonly<Record<string, string>> = {
   "src/http/git/path.ts: repositoryPath": "its text is an expression of the program",
   "src/platform/event-store/url.ts: eventStoreUrlProblem": "operators write its text",
+  "src/platform/linear-pattern.ts: linearPattern":
+    "who calls it bounds its text: 255 characters of a template, 1,024 of a pipeline file",
+  "src/platform/name-template.ts: compileTemplate": "a template has 255 characters at most",
   "src/platform/name-template.ts: matchesTemplate":
     "a template and a name have 255 characters at most",
   "src/platform/package/conan.ts: conanPattern": "a search has 200 characters at most",

@@ -43,7 +43,8 @@ export class ParserProcess {
   constructor(readonly heapMebibytes: number) {
     const program = path.join(programRoot, `src/platform/parser/worker.${isBuilt ? "js" : "ts"}`);
     const loader = isBuilt ? [] : [`--import=${import.meta.resolve("tsx")}`];
-    this.#child = fork(program, [], {
+    // Its own id: the process may start only after this one was killed.
+    this.#child = fork(program, [String(process.pid)], {
       env: { MALLOC_ARENA_MAX: "2" },
       execArgv: [...loader, `--max-old-space-size=${heapMebibytes}`],
       serialization: "advanced",

@@ -55,8 +55,7 @@ async function run(name: string, question: unknown): Promise<void> {
 
 // A task that never returns would outlive a service that was killed: only a thread notices it.
 const watch = `
-  const parent = process.ppid;
   setInterval(() => {
-    if (process.ppid !== parent) process.kill(process.pid, "SIGKILL");
+    if (process.ppid !== ${Number(process.argv[2])}) process.kill(process.pid, "SIGKILL");
   }, 1_000);`;
 new Worker(watch, { eval: true, env: {}, resourceLimits: { maxOldGenerationSizeMb: 8 } }).unref();

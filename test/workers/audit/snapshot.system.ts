@@ -167,7 +167,7 @@ async function rowsThen(source: PastSource, until: Until, whole = false) {
   if (fold === undefined) throw new Error("There is no such thing");
   const past = { ownerId: placeId, events: [], folds: new Map([[projection, fold]]), context };
   const rows = await withReadModelsOf(db, [projection], past, async (tx) => {
-    const tables = projection.tables.map(async (name) => [
+    const tables = projection.tables.map(async ({ name }) => [
       name,
       (await tx.raw(`select one::text as text from ?? as one order by text`, [name])).rows,
     ]);

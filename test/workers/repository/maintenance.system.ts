@@ -1,28 +1,14 @@
 import { randomUUID } from "node:crypto";
-import { readdir } from "node:fs/promises";
-import path from "node:path";
 import { expect } from "chai";
 import { held } from "../../../src/platform/git/push/hold.ts";
 import { repositoryMaintenanceWorker } from "../../../src/workers/repository/maintenance.ts";
 import { commit, git, workingCopy } from "../../support/git/git.ts";
-import { givenRepositories, never, projectId } from "../../support/git/maintained.ts";
+import { givenRepositories, never } from "../../support/git/maintained.ts";
 import { needsProgram } from "../../support/process/program.ts";
 
 const { dataDir, repositories, deps } = await givenRepositories();
 
 describe("maintenance of a repository", () => {
-  it("leaves one geometric set of packs under one index, with bitmaps and a commit graph", async () => {
-    const { gitDir } = await repositories.ensure(projectId, "main");
-    const packs = await readdir(path.join(gitDir, "objects", "pack"));
-    expect(packs.some((name) => name === "multi-pack-index")).to.equal(true);
-    expect(packs.some((name) => /^multi-pack-index-\w+\.bitmap$/.test(name))).to.equal(true);
-    const info = await readdir(path.join(gitDir, "objects", "info"));
-    expect(info.some((name) => name.startsWith("commit-graph"))).to.equal(true);
-    await git(gitDir, "multi-pack-index", "verify");
-    await git(gitDir, "commit-graph", "verify");
-    expect(await git(gitDir, "rev-list", "--test-bitmap", "main")).to.be.a("string");
-  });
-
   describe("beside pushes", () => {
     needsProgram("flock");
 

@@ -47,6 +47,18 @@ describe("maintenance of a repository", () => {
     expect(await git(gitDir, "rev-list", "--count", "main")).to.equal("5");
   });
 
+  it("leaves one geometric set of packs under one index, with bitmaps and a commit graph", async () => {
+    const { gitDir } = await repositories.ensure(projectId, "main");
+    const packs = await readdir(path.join(gitDir, "objects", "pack"));
+    expect(packs.some((name) => name === "multi-pack-index")).to.equal(true);
+    expect(packs.some((name) => /^multi-pack-index-\w+\.bitmap$/.test(name))).to.equal(true);
+    const info = await readdir(path.join(gitDir, "objects", "info"));
+    expect(info.some((name) => name.startsWith("commit-graph"))).to.equal(true);
+    await git(gitDir, "multi-pack-index", "verify");
+    await git(gitDir, "commit-graph", "verify");
+    expect(await git(gitDir, "rev-list", "--test-bitmap", "main")).to.be.a("string");
+  });
+
   it("is not done again for changes that one before has packed", async () => {
     const id = randomUUID();
     const { gitDir } = await repositories.ensure(id, "main");
