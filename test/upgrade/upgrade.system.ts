@@ -5,9 +5,9 @@ import { expect } from "chai";
 
 import { build, runProgram, type Service, startService } from "../support/app/service.ts";
 import { temporaryDirectory } from "../support/git/git.ts";
+import { differences, type Kept } from "../support/process/differences.ts";
 import { freePort } from "../support/process/free-port.ts";
 import { needsProgram, skipFor } from "../support/process/program.ts";
-import { differences, type Kept } from "./differences.ts";
 
 /**
  * `instance.tar.xz` is the DATA_DIR of a small instance of commit 264057e5 after its stop, with the secret key and all
@@ -89,7 +89,7 @@ if (skipFor(runs) && needsProgram("tar", "xz")) {
 
 type Early = { readonly wrong: string[]; readonly statuses: Map<number, number> };
 
-/** Asks for everything again and again, from the first answer until every read model is live. */
+/** Requests for everything again and again, from the first answer until every read model is live. */
 async function watch(url: string, early: Early, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     const isReady = await fetch(`${url}/health/ready`).then(
