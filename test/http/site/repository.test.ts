@@ -156,7 +156,7 @@ describe("pages of a project", () => {
     await db.raw("alter table read_model.git_ref rename to git_ref_away");
     try {
       const { status, text } = await insider.see(hidden);
-      expect(status).to.equal(500);
+      expect(status).to.equal(503);
       expect(text).not.to.contain("Nothing has been pushed yet");
     } finally {
       await db.raw("alter table read_model.git_ref_away rename to git_ref");
