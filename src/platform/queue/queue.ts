@@ -2,10 +2,8 @@ import {
   createPostgresBackend,
   createRedisBackend,
   type DefaultJobOptions,
-  DelayedError,
   type IQueueBackend,
   type Queue,
-  type Job as QueuedJob,
   runMigrations,
   UnrecoverableError,
   type WorkerOptions,
@@ -28,11 +26,6 @@ export type Job = Readonly<{
 /** Trying again cannot help: a malformed payload, a thing that is gone for good. */
 export class PermanentFailure extends Error {
   override readonly name = "PermanentFailure";
-}
-
-/** There is no room for the job now: it comes again later, and this was no attempt. */
-export class Postponed extends Error {
-  override readonly name = "Postponed";
 }
 
 export type WorkOptions = Readonly<{
@@ -70,9 +63,6 @@ export type QueueOptions = Readonly<{
 const attemptsMax = 1_500;
 const backoffMaxMs = 60_000;
 const backoffMinMs = 500;
-/** Doubles, so that thousands of jobs of one caller leave the queue to those of others. */
-const postponedMinMs = 500;
-const postponedMaxMs = 10_000;
 const closeGraceMs = 5_000;
 const hourSeconds = 3_600;
 /** On PostgreSQL, adding jobs together makes two temporary tables, which costs as much as adding so many one by one. */
@@ -182,15 +172,13 @@ async function work(
     },
   };
   // BullMQ gives a signal only to a function that names three parameters.
-  const process = async (job: QueuedJob, token?: string, lost?: AbortSignal) => {
+  const process = async (job: { data: unknown }, _token?: string, lost?: AbortSignal) => {
     const signal = lost ? AbortSignal.any([ending.signal, lost]) : ending.signal;
     try {
       await run(job.data, signal);
     } catch (error) {
       if (error instanceof PermanentFailure) throw new UnrecoverableError(error.message);
-      if (!(error instanceof Postponed)) throw error;
-      await job.moveToDelayed(Date.now() + postponedMs(job), token);
-      throw new DelayedError();
+      throw error;
     }
   };
   const worker = new backend.Worker(queue, process, options);
@@ -203,9 +191,4 @@ async function work(
       clearTimeout(late);
     },
   };
-}
-
-function postponedMs({ attemptsStarted, attemptsMade }: QueuedJob): number {
-  const before = Math.min(attemptsStarted - attemptsMade - 1, 10);
-  return Math.min(postponedMinMs * 2 ** Math.max(before, 0), postponedMaxMs);
 }

@@ -19,7 +19,6 @@ import {
 import { findProjectById } from "../../projections/project/project.ts";
 import { actingRole } from "../../projections/team/acting-role.ts";
 import type { WorkerDeps } from "../core/deps.ts";
-import { ownerOfMergeRequest } from "../core/owner.ts";
 import { defineWorker } from "../core/worker.ts";
 import { type Judgement, mergeJudge, type RequirementName } from "./judge.ts";
 import { merge, refusalsByAnother } from "./merge.ts";
@@ -60,9 +59,8 @@ export async function sweepAutoMerges({ db, queues, now }: WorkerDeps): Promise<
  */
 export const autoMergeWorker = defineWorker({
   queue,
-  concurrency: 4,
+  concurrency: 2,
   payload: z.object({ mergeRequestId: z.uuid() }),
-  callerOf: ownerOfMergeRequest,
   async run({ mergeRequestId }, deps: WorkerDeps) {
     const found = await findMergeRequestById(deps.db, mergeRequestId);
     const row = found && (await withNewestSource(deps, found));

@@ -9,7 +9,6 @@ import { dropMergeChecks, mergeChecks } from "../../projections/merge-request/me
 import { newestOpenInto } from "../../projections/merge-request/merge-request-query.ts";
 import { findRef } from "../../projections/repository/git-ref.ts";
 import type { WorkerDeps } from "../core/deps.ts";
-import { ownerOfProject } from "../core/owner.ts";
 import type { Reactor } from "../core/reactor.ts";
 import { defineWorker } from "../core/worker.ts";
 
@@ -45,9 +44,8 @@ export const mergeCheck: Reactor = {
  */
 export const mergeCheckWorker = defineWorker({
   queue,
-  concurrency: 2,
+  concurrency: 1,
   payload: z.object({ projectId: z.uuid(), branch: z.string(), head: z.string() }),
-  callerOf: ownerOfProject,
   async run({ projectId, branch, head }, deps: WorkerDeps, signal) {
     const { db, now } = deps;
     const repository = await deps.git.find(projectId);

@@ -5,7 +5,6 @@ import type { repositoryEvents } from "../../events/repository/repository.ts";
 import type { Job } from "../../platform/queue/queue.ts";
 import { findBegunMerges } from "../../projections/merge-request/merge-request-query.ts";
 import type { WorkerDeps } from "../core/deps.ts";
-import { ownerOfMergeRequest } from "../core/owner.ts";
 import type { Reactor } from "../core/reactor.ts";
 import { defineWorker } from "../core/worker.ts";
 import { closeIssuesOf } from "./close-issues.ts";
@@ -39,7 +38,6 @@ export const mergeRequestMergeWorker = defineWorker({
   queue,
   concurrency: 4,
   payload: z.object({ mergeRequestId: z.uuid(), mergeId: z.uuid() }),
-  callerOf: ownerOfMergeRequest,
   async run({ mergeRequestId, mergeId }, deps: WorkerDeps) {
     await finishMerge(deps, mergeRequestId, mergeId);
     await closeIssuesOf(deps, mergeRequestId);

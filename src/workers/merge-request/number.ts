@@ -13,7 +13,6 @@ import {
   unnumberedMergeRequests,
 } from "../../projections/merge-request/merge-request-query.ts";
 import type { WorkerDeps } from "../core/deps.ts";
-import { authorOfMergeRequest } from "../core/owner.ts";
 import type { Reactor } from "../core/reactor.ts";
 import { defineWorker } from "../core/worker.ts";
 import { withNewestSource } from "./source.ts";
@@ -52,9 +51,8 @@ export const mergeRequestHead: Reactor = {
 
 export const mergeRequestHeadWorker = defineWorker({
   queue,
-  concurrency: 4,
+  concurrency: 2,
   payload: z.object({ mergeRequestId: z.uuid() }),
-  callerOf: authorOfMergeRequest,
   async run({ mergeRequestId }, deps: WorkerDeps) {
     const row = await findMergeRequestById(deps.db, mergeRequestId);
     const repository = row && (await deps.git.find(row.project_id));

@@ -37,7 +37,7 @@ import type { Reactor } from "../core/reactor.ts";
 import { defineWorker } from "../core/worker.ts";
 import { type NewPipeline, pipelineIdOf } from "../pipeline/create.ts";
 import { isSkipped } from "../pipeline/push.ts";
-import { creationsAtOnce, inSeat } from "../pipeline/seat.ts";
+import { creationSeats, creationsAtOnce } from "../pipeline/seat.ts";
 import { startPipeline } from "../pipeline/start.ts";
 import { makeMerge } from "./make-merge.ts";
 
@@ -78,7 +78,10 @@ export const mergeRequestPipelineWorker = defineWorker({
     const row = await findMergeRequestById(deps.db, payload.mergeRequestId);
     if (row === undefined) return;
     const user = await startedFor(deps, row, payload.sourceCommit);
-    await inSeat(user ?? row.project_id, signal, () => create(payload, deps));
+    await creationSeats.run(() => create(payload, deps), {
+      caller: user ?? row.project_id,
+      signal,
+    });
   },
 });
 

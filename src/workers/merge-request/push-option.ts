@@ -20,7 +20,6 @@ import { reaches } from "../../projections/protection/applicable.ts";
 import { findRef } from "../../projections/repository/git-ref.ts";
 import { actingRole } from "../../projections/team/acting-role.ts";
 import type { WorkerDeps } from "../core/deps.ts";
-import { ownerOfProject } from "../core/owner.ts";
 import type { Reactor } from "../core/reactor.ts";
 import { defineWorker } from "../core/worker.ts";
 
@@ -43,7 +42,7 @@ export const mergeRequestPush: Reactor = {
 
 export const mergeRequestPushWorker = defineWorker({
   queue,
-  concurrency: 4,
+  concurrency: 2,
   payload: z.object({
     projectId: z.uuid(),
     branch: z.string(),
@@ -51,7 +50,6 @@ export const mergeRequestPushWorker = defineWorker({
     eventId: z.string(),
     position: z.string(),
   }),
-  callerOf: ownerOfProject,
   async run({ projectId, branch, metadata, eventId, position }, deps) {
     const { push, ...cause } = metadata;
     const by = UserId.safeParse(metadata.actor.userId);

@@ -8,7 +8,6 @@ import {
   openMergeRequestsFrom,
 } from "../../projections/merge-request/merge-request-query.ts";
 import type { WorkerDeps } from "../core/deps.ts";
-import { ownerOfProject } from "../core/owner.ts";
 import type { Reactor } from "../core/reactor.ts";
 import { defineWorker } from "../core/worker.ts";
 import { withNewestSource } from "./source.ts";
@@ -37,9 +36,8 @@ export const mergeRequestSource: Reactor = {
 
 export const mergeRequestSourceWorker = defineWorker({
   queue,
-  concurrency: 4,
+  concurrency: 2,
   payload: z.object({ projectId: z.uuid(), branch: z.string(), mergeRequestId: z.uuid() }),
-  callerOf: ownerOfProject,
   async run({ projectId, branch, mergeRequestId }, deps: WorkerDeps) {
     const row = await findMergeRequestById(deps.db, mergeRequestId);
     const isFrom = row?.source_project_id === projectId && row.source_branch === branch;

@@ -6,7 +6,6 @@ import { pipelineEvents } from "../../events/pipeline/pipeline.ts";
 import type { Job } from "../../platform/queue/queue.ts";
 import { endsOf, type JobEnd } from "../../projections/pipeline/follower.ts";
 import type { WorkerDeps } from "../core/deps.ts";
-import { ownerOfPipeline } from "../core/owner.ts";
 import type { Reactor } from "../core/reactor.ts";
 import { defineWorker } from "../core/worker.ts";
 import { advancePipeline, advanceQueue, queuePlainFollowers } from "./advance.ts";
@@ -115,7 +114,7 @@ function leftJob({ type, data }: Recorded): string | null {
 
 export const pipelineAdvanceWorker = defineWorker({
   queue: advanceQueue,
-  concurrency: 8,
+  concurrency: 4,
   payload: z.object({
     pipelineId: z.uuid(),
     causeId: z.string(),
@@ -123,11 +122,8 @@ export const pipelineAdvanceWorker = defineWorker({
     position: Position,
     leftJobId: z.uuid().nullish(),
   }),
-  async callerOf({ pipelineId, position }, deps) {
+  async run({ pipelineId, causeId, correlationId = causeId, position, leftJobId }, deps) {
     await deps.visible(position === null ? undefined : BigInt(position));
-    return ownerOfPipeline({ pipelineId }, deps);
-  },
-  async run({ pipelineId, causeId, correlationId = causeId, leftJobId }, deps) {
     const cause = { id: causeId, correlationId };
     const [left] = leftJobId ? await endsOf(deps.db, [leftJobId]) : [];
     if (left?.movesNone !== true) await advancePipeline(deps, pipelineId, cause, left);

@@ -13,7 +13,7 @@ import type { WorkerDeps } from "../core/deps.ts";
 import type { Reactor } from "../core/reactor.ts";
 import { defineWorker } from "../core/worker.ts";
 import { type Turn, takeTurn } from "./push-order.ts";
-import { creationsAtOnce, inSeat } from "./seat.ts";
+import { creationSeats, creationsAtOnce } from "./seat.ts";
 import { startPipeline } from "./start.ts";
 
 const queue = "pipeline-create";
@@ -74,7 +74,10 @@ export const pipelineCreateWorker = defineWorker({
   payload: Payload,
   run(payload, deps, signal) {
     const { userId, projectId } = payload;
-    return inSeat(userId ?? projectId, signal, () => createInTurn(payload, deps));
+    return creationSeats.run(() => createInTurn(payload, deps), {
+      caller: userId ?? projectId,
+      signal,
+    });
   },
 });
 

@@ -17,7 +17,7 @@ import { findRef } from "../../projections/repository/git-ref.ts";
 import type { WorkerDeps } from "../core/deps.ts";
 import { defineWorker } from "../core/worker.ts";
 import { mayRunOn } from "./ref-right.ts";
-import { creationsAtOnce, inSeat } from "./seat.ts";
+import { creationSeats, creationsAtOnce } from "./seat.ts";
 import { startPipeline } from "./start.ts";
 
 const queue = "pipeline-schedule";
@@ -52,7 +52,7 @@ export const scheduleWorker = defineWorker({
   async run(due, deps, signal) {
     const row = await findSchedule(deps.db, due.projectId, due.scheduleId);
     if (row === undefined) return;
-    await inSeat(row.owner_id, signal, () => runDue(due, deps));
+    await creationSeats.run(() => runDue(due, deps), { caller: row.owner_id, signal });
   },
 });
 

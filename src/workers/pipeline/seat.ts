@@ -1,4 +1,3 @@
-import { asCaller } from "../../platform/caller.ts";
 import { Limit } from "../../platform/limit.ts";
 import { pipelinesBusy, waitingPerUserMax } from "../../platform/pipeline-file/compiler.ts";
 
@@ -19,10 +18,3 @@ export const creationSeats = new Limit({
   waitersShare: perUserMax - waitingPerUserMax,
   refusal: pipelinesBusy,
 });
-
-/** Creates a pipeline on behalf of a caller, once there is a seat. */
-export const inSeat = <Result>(
-  caller: string,
-  signal: AbortSignal,
-  create: () => Promise<Result>,
-): Promise<Result> => creationSeats.run(() => asCaller(caller, create), { caller, signal });

@@ -19,7 +19,6 @@ import { lfsBytes } from "../../projections/git/lfs-object.ts";
 import { findProjectById } from "../../projections/project/project.ts";
 import { allowedBytes, roomInProject } from "../../projections/project/repository-size.ts";
 import { actingRole } from "../../projections/team/acting-role.ts";
-import { ownerOfProject } from "../core/owner.ts";
 import type { Reactor } from "../core/reactor.ts";
 import { defineWorker } from "../core/worker.ts";
 
@@ -147,9 +146,8 @@ export const projectFork: Reactor = {
 
 export const projectForkWorker = defineWorker({
   queue,
-  concurrency: 4,
+  concurrency: 2,
   payload: z.object({ forkId: z.uuid(), metadata: EventMetadata }),
-  callerOf: ({ forkId }, deps) => ownerOfProject({ projectId: forkId }, deps),
   async run({ forkId, metadata }, deps) {
     await fillFork(deps, forkId, metadata).catch((error: unknown) => {
       const isFull = error instanceof Refusal && error.code === "project.full";

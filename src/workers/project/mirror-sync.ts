@@ -19,7 +19,6 @@ import {
 import { findProjectById, type ProjectRow } from "../../projections/project/project.ts";
 import { projectBytesLeft, roomInRepository } from "../../projections/project/repository-size.ts";
 import type { WorkerDeps } from "../core/deps.ts";
-import { ownerOfProject } from "../core/owner.ts";
 import { defineWorker } from "../core/worker.ts";
 import { pull } from "./mirror-pull.ts";
 import { dropSync, endTurn, keepTurn, takeTurn, turnMs } from "./mirror-turn.ts";
@@ -43,9 +42,8 @@ export const mirrorJob = (projectId: string, occasion: string | number, delayMs 
  */
 export const mirrorSyncWorker = defineWorker({
   queue,
-  concurrency: 4,
+  concurrency: 2,
   payload: z.object({ projectId: z.uuid() }),
-  callerOf: ownerOfProject,
   async run({ projectId }, deps, signal) {
     const state = await currentState(deps.store, mirror, projectId);
     if (state.status === "off") return dropSync(deps.db, projectId);

@@ -23,7 +23,6 @@ import { findRef } from "../../projections/repository/git-ref.ts";
 import { actingRole } from "../../projections/team/acting-role.ts";
 import { causedBy } from "../core/caused-by.ts";
 import type { WorkerDeps } from "../core/deps.ts";
-import { ownerOfProject } from "../core/owner.ts";
 import type { Reactor } from "../core/reactor.ts";
 import { defineWorker } from "../core/worker.ts";
 
@@ -47,9 +46,8 @@ export const commitReferenceReactor: Reactor = {
 
 export const commitReferenceWorker = defineWorker({
   queue,
-  concurrency: 4,
+  concurrency: 2,
   payload: z.object({ projectId: ProjectId, revision: z.int().nonnegative() }),
-  callerOf: ownerOfProject,
   run: ({ projectId, revision }, deps) => searchChange(deps, projectId, revision),
 });
 

@@ -21,7 +21,6 @@ import { countedTips } from "../../projections/user/push-count.ts";
 import { asyncCommit } from "../core/async-commit.ts";
 import { causedBy } from "../core/caused-by.ts";
 import type { WorkerDeps } from "../core/deps.ts";
-import { ownerOfProject } from "../core/owner.ts";
 import type { Reactor } from "../core/reactor.ts";
 import { defineWorker } from "../core/worker.ts";
 import { measure } from "../repository/size.ts";
@@ -52,9 +51,8 @@ export const pushCountReactor: Reactor = {
 
 export const pushCountWorker = defineWorker({
   queue,
-  concurrency: 4,
+  concurrency: 2,
   payload: z.object({ projectId: z.uuid(), revision: z.int().nonnegative() }),
-  callerOf: ownerOfProject,
   run: ({ projectId, revision }, deps, signal) => countPushes(deps, projectId, revision, signal),
 });
 

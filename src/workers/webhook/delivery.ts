@@ -3,14 +3,14 @@ import { z } from "zod";
 
 import { WebhookDeliveryId, WebhookId } from "../../events/core/ids.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
+import { Limit } from "../../platform/limit.ts";
 import type { Job } from "../../platform/queue/queue.ts";
 import type { WorkerDeps } from "../core/deps.ts";
-import { ownerOfWebhook } from "../core/owner.ts";
 import { defineWorker } from "../core/worker.ts";
 import { type AttemptOrder, attempt, type Next, settingsReader } from "./attempt.ts";
 import { deliveryQueue, retryQueue } from "./dispatch.ts";
 import { healthNotes } from "./health.ts";
-import { claimFirst, type Ended, endFirst, endRetry, endTurn, webhookOf } from "./outbox.ts";
+import { claimFirst, type Ended, endFirst, endRetry, endTurn } from "./outbox.ts";
 
 /** A turn ends after so many deliveries or this long, to let other webhooks have theirs. */
 const deliveriesPerTurn = 50;
@@ -24,8 +24,14 @@ const Turn = z.object({
   turn: z.uuid(),
 });
 
-/** Those of one owner are half of them: receivers may be slow, or silent. */
-const attemptsAtOnce = 50;
+/** First attempts that are made at once, those of one owner half: receivers may be slow, or silent. */
+const turnsAtOnce = 50;
+export const turns = new Limit({
+  name: "webhook.turns",
+  total: turnsAtOnce,
+  whenFull: "refuse",
+});
+const postponedMs = 1_000;
 
 /**
  * Makes the first attempts at the deliveries in a webhook's line, from its head on, whichever
@@ -34,13 +40,21 @@ const attemptsAtOnce = 50;
  */
 export const webhookDeliveryWorker = defineWorker({
   queue: deliveryQueue,
-  concurrency: attemptsAtOnce,
+  concurrency: turnsAtOnce,
   payload: Turn,
-  callerOf: ownerOfWebhook,
   async run(job, deps, signal) {
     // A turn is short: what was changed meanwhile counts from the next one on.
     const closely = { settingsOf: settingsReader(deps), health: healthNotes(deps) };
-    await makeAttempts(job, closely, deps, signal);
+    const { caller } = await closely.settingsOf(job.webhookId);
+    const hold = turns.tryTake({ caller });
+    // The queue ignores a job whose id it knows: this is another turn.
+    const later = { ...turnJob(job.webhookId), delayMs: postponedMs };
+    if (hold === undefined) return deps.queues.add([later]);
+    try {
+      await makeAttempts(job, closely, deps, signal);
+    } finally {
+      hold.leave();
+    }
   },
 });
 
@@ -83,12 +97,8 @@ async function makeAttempts(
 /** Makes the later attempts, each when its time has come. */
 export const webhookRetryWorker = defineWorker({
   queue: retryQueue,
-  concurrency: attemptsAtOnce,
+  concurrency: 50,
   payload: z.object({ deliveryId: WebhookDeliveryId, attempt: z.int().min(2) }),
-  async callerOf({ deliveryId }, { db }) {
-    const webhookId = await webhookOf(db, deliveryId);
-    return webhookId && ownerOfWebhook({ webhookId }, { db });
-  },
   async run({ deliveryId, attempt: number }, deps, signal) {
     const closely = { settingsOf: settingsReader(deps), health: healthNotes(deps) };
     const order = { deliveryId, number, ...closely };

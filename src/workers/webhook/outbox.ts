@@ -114,14 +114,6 @@ export async function endRetry(
   await asyncCommit(db, (tx) => leave(tx, [{ deliveryId, retryAt }]));
 }
 
-/** The webhook of a delivery under way. */
-export async function webhookOf(db: Knex, deliveryId: string): Promise<string | undefined> {
-  const row = await db<OutboxRow>("webhook_outbox")
-    .where({ delivery_id: deliveryId })
-    .first("webhook_id");
-  return row?.webhook_id;
-}
-
 /** Puts a delivery beside the line of its webhook, for its next attempt; again, it changes nothing. */
 export async function putBesideLine(
   db: Knex,

@@ -14,7 +14,6 @@ import { findProjectById } from "../../projections/project/project.ts";
 import { scheduledAmong } from "../../projections/webhook/delivery.ts";
 import { causedBy } from "../core/caused-by.ts";
 import type { WorkerDeps } from "../core/deps.ts";
-import { ownerOfWebhook } from "../core/owner.ts";
 import { defineWorker } from "../core/worker.ts";
 import { isDeleted } from "./deleted-project.ts";
 import { replayQueue } from "./dispatch.ts";
@@ -72,7 +71,6 @@ export const webhookReplayWorker = defineWorker({
   queue: replayQueue,
   concurrency: 4,
   payload: ReplayJob,
-  callerOf: ownerOfWebhook,
   async run(job, deps, signal) {
     const { webhookId, replayId } = job;
     const requested = await findRequest(job, deps);

@@ -4,7 +4,6 @@ import pino from "pino";
 import {
   openQueues,
   PermanentFailure,
-  Postponed,
   type Queues,
   type RunningWorker,
   type WorkOptions,
@@ -72,19 +71,6 @@ for (const backend of backends) {
       await queues.add([job, { ...job, id: "other" }]);
       await eventually(async () => (await queues.queue("known").getCompletedCount()) === 2);
       expect(runs).to.equal(2);
-    });
-
-    it("brings a postponed job again, which is no attempt, and does others meanwhile", async () => {
-      const seen: unknown[] = [];
-      await work("postponed", async (data) => {
-        seen.push((data as { n: number }).n);
-        if (seen.length === 1) throw new Postponed();
-      });
-      await queues.add([1, 2].map((n) => ({ queue: "postponed", id: `p${n}`, data: { n } })));
-      await eventually(async () => (await queues.queue("postponed").getCompletedCount()) === 2);
-      expect(seen).to.deep.equal([1, 2, 1]);
-      const job = await queues.queue("postponed").getJob("p1");
-      expect(job).to.include({ attemptsMade: 1 });
     });
 
     it("tries again what failed", async () => {

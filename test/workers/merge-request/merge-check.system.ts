@@ -42,7 +42,7 @@ describe("checking merges after a push to the target", () => {
     const before = await pushed("main", { "c.txt": "c\n" });
     const head = await pushed("main", { "c.txt": "d\n" });
     await run(before);
-    await expect(run(head, AbortSignal.abort())).to.be.rejectedWith("aborted");
+    await run(head, AbortSignal.abort());
     expect(await rows()).to.deep.equal([]);
     await run(head);
     expect(await rows()).to.have.length(1);
