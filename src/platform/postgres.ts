@@ -152,7 +152,10 @@ function connectionConfig(url: string, applicationName = "ledgerforge") {
   };
 }
 
-/** Statements of a connection are sent without a wait for the one before. An option of pg that Knex hands on and does not declare. */
+/**
+ * Statements of a connection are sent without a wait for the one before. An option of pg that Knex hands on and does
+ * not declare.
+ */
 const pipelining = <Config extends object>(config: Config): Config =>
   Object.assign(config, { pipeline: true });
 

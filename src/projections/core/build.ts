@@ -25,13 +25,13 @@ export type Building = Readonly<{
   context: ProjectionContext;
 }>;
 
+const builders = new Limit({ name: "rebuild.builders", total: buildersMax, whenFull: "wait" });
+
 const sideBySide = <Result>(
   projections: readonly Projection[],
   work: (projection: Projection) => Promise<Result>,
-): Promise<Result[]> => {
-  const builders = new Limit({ name: "rebuild.builders", total: buildersMax, whenFull: "wait" });
-  return Promise.all(projections.map((projection) => builders.run(() => work(projection))));
-};
+): Promise<Result[]> =>
+  Promise.all(projections.map((projection) => builders.run(() => work(projection))));
 
 /** An empty schema with the tables, whatever an interrupted build left there. */
 export async function prepareBuild(

@@ -29,6 +29,14 @@ export async function install(
   await tx<StoredCheckpoint>("projection_checkpoint").insert(row);
 }
 
+/** Installs, behind the others, those that have no checkpoint. */
+export async function installMissing(tx: Tx, projections: readonly Projection[]): Promise<void> {
+  const installed = new Set(await tx<StoredCheckpoint>("projection_checkpoint").pluck("name"));
+  for (const projection of projections) {
+    if (!installed.has(projection.name)) await install(tx, projection, "behind");
+  }
+}
+
 /** In one statement, because they may refer to each other. */
 export async function dropTables(tx: Tx, schema: string, tables: readonly string[]): Promise<void> {
   if (tables.length === 0) return;

@@ -10,9 +10,9 @@ import {
   pages,
   prepareBuild,
 } from "./build.ts";
-import { beforeEverything, type CheckpointRow, type StoredCheckpoint } from "./checkpoint.ts";
+import { beforeEverything, type CheckpointRow } from "./checkpoint.ts";
 import type { FeedDeps } from "./feed.ts";
-import { dropTables, install, liveSchema } from "./install.ts";
+import { dropTables, installMissing, liveSchema } from "./install.ts";
 import { join, restEventsMax } from "./join.ts";
 import type { Projection, Tx } from "./projection.ts";
 import { type Comparison, compareTables } from "./verify.ts";
@@ -101,7 +101,11 @@ async function buildAndSwap(
     ...{ position: beforeEverything, events: 0 },
   };
   try {
-    await deps.db.transaction((tx) => installMissing(tx, projections));
+    await deps.db.transaction(async (tx) => {
+      // A backup may have been restored without the read models.
+      await tx.raw("create schema if not exists ??", [liveSchema]);
+      await installMissing(tx, projections);
+    });
     await prepareBuild(build);
     await buildToEnd(build);
     const comparisons: Comparison[] = [];
@@ -110,15 +114,6 @@ async function buildAndSwap(
   } finally {
     await next.raw("drop schema if exists ?? cascade", [nextSchema]).catch(() => undefined);
     await next.destroy();
-  }
-}
-
-async function installMissing(tx: Tx, projections: readonly Projection[]): Promise<void> {
-  // A backup may have been restored without the read models.
-  await tx.raw("create schema if not exists ??", [liveSchema]);
-  const installed = new Set(await tx<StoredCheckpoint>("projection_checkpoint").pluck("name"));
-  for (const projection of projections) {
-    if (!installed.has(projection.name)) await install(tx, projection, "behind");
   }
 }
 

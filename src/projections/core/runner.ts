@@ -2,14 +2,9 @@ import type { Knex } from "knex";
 import { whileLeader } from "../../platform/postgres/leader.ts";
 import { batches } from "./batch.ts";
 import { type CatchUpDeps, tend } from "./catch-up.ts";
-import {
-  beforeEverything,
-  lockFeed,
-  readCheckpoints,
-  type StoredCheckpoint,
-} from "./checkpoint.ts";
+import { beforeEverything, lockFeed, readCheckpoints } from "./checkpoint.ts";
 import { feed } from "./feed.ts";
-import { install } from "./install.ts";
+import { installMissing } from "./install.ts";
 import { untilLogReaches } from "./log-age.ts";
 import { brief, retry } from "./retry.ts";
 
@@ -64,10 +59,7 @@ async function lead(deps: CatchUpDeps, signal: AbortSignal): Promise<void> {
 async function prepare(db: Knex, projections: CatchUpDeps["projections"]): Promise<bigint> {
   return db.transaction(async (tx) => {
     await lockFeed(tx);
-    const installed = new Set(await tx<StoredCheckpoint>("projection_checkpoint").pluck("name"));
-    for (const projection of projections) {
-      if (!installed.has(projection.name)) await install(tx, projection, "behind");
-    }
+    await installMissing(tx, projections);
     const rows = await readCheckpoints(tx);
     const versions = new Map(projections.map(({ name, version }) => [name, version]));
     const current = rows.filter(({ name, version }) => versions.get(name) === version);
