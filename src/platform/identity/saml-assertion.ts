@@ -46,10 +46,10 @@ const AttributeStatement = z.object({ Attribute: outsideList(Attribute).optional
 const Assertion = attributes({ ID: z.string().min(1), Version: z.literal("2.0") }).extend({
   Issuer: z.tuple([Text]),
   Subject: z.tuple([
-    z.object({ NameID: z.tuple([Text]), SubjectConfirmation: outsideList(Confirmation).min(1) }),
+    z.object({ NameID: z.tuple([Text]), SubjectConfirmation: outsideList(Confirmation, 1) }),
   ]),
   Conditions: z.tuple([attributes({ NotOnOrAfter: z.string() })]),
-  AuthnStatement: outsideList(attributes({ SessionNotOnOrAfter: z.string().optional() })).min(1),
+  AuthnStatement: outsideList(attributes({ SessionNotOnOrAfter: z.string().optional() }), 1),
   // Text alone where it holds nothing.
   AttributeStatement: outsideList(z.union([z.string(), AttributeStatement])).optional(),
 });
