@@ -130,6 +130,7 @@ const waitsByHand: Readonly<Record<string, string>> = {
   "git/http.ts": "waits for pushes that are not recorded yet",
   "git/lfs-lock.ts": "a request of Git LFS has an envelope of its own",
   "git/lfs-object.ts": "a request of Git LFS has an envelope of its own",
+  "login/external-account.ts": "another login of the same person may have made the account",
   "registry/signing.ts": "the service makes the key that a repository signs with",
   "team/transfer-offer.ts": "the cause of the transfer is the event of its acceptance",
   "webhook/replay-limit.ts": "waits for the head of the log before it counts",

@@ -1,10 +1,10 @@
 import type { EventMetadata } from "../../events/core/event.ts";
 import { Alias, type LoginConnectionId, type UserId } from "../../events/core/ids.ts";
 import { externalIdentityId, type LinkedBy } from "../../events/login/external-identity.ts";
-import { userStream, userSubject } from "../../events/user/user.ts";
+import { userSubject } from "../../events/user/user.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { trimmedOf } from "../../platform/trim.ts";
-import { type CommandResult, currentState, handle } from "../core/handle.ts";
+import { type CommandResult, currentlyKnown, currentState, handle } from "../core/handle.ts";
 import { mustNotBeReserved } from "../core/reserved-alias.ts";
 import { type NewUser, type RegisterUserDeps, registerUser } from "../user/register-user.ts";
 import { user } from "../user/user.ts";
@@ -21,6 +21,8 @@ export type Linked = Readonly<{
   userId: UserId;
   /** The account may have been announced by a registration that died, or be gone since. */
   exists: boolean;
+  /** The log position that shows the account. */
+  position: bigint | undefined;
 }>;
 
 /** The account this identity belongs to. */
@@ -30,8 +32,9 @@ export async function linkedAccount(
 ): Promise<Linked | undefined> {
   const { userId } = await currentState(deps.store, externalIdentity, idOf(deps, identity));
   if (userId === undefined) return undefined;
-  const { status } = await currentState(deps.store, user, userId);
-  return { userId, exists: status !== "absent" && status !== "forgotten" };
+  const { state, position } = await currentlyKnown(deps.store, user, userId);
+  const { status } = state;
+  return { userId, exists: status !== "absent" && status !== "forgotten", position };
 }
 
 /**
@@ -97,7 +100,7 @@ export async function registerIdentity(
 ): Promise<Readonly<{ userId: UserId }> & CommandResult> {
   const announced = await announce(deps, identity, person.userId, metadata);
   const { userId } = announced;
-  if (announced.exists) return existing(deps, userId);
+  if (announced.exists) return announced;
   for (const alias of aliasesFor(aliasWish)) {
     try {
       const newUser = { ...person, userId, alias, password: null, admin: false };
@@ -105,7 +108,9 @@ export async function registerIdentity(
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       // The same person, logging in twice at once.
-      if (error.code === "user.exists") return existing(deps, userId);
+      if (error.code === "user.exists") {
+        return { userId, position: (await currentlyKnown(deps.store, user, userId)).position };
+      }
       if (error.code !== "alias.taken") throw error;
     }
   }
@@ -127,19 +132,12 @@ async function announce(
   const goneUserId = forgotten ? before.userId : undefined;
   try {
     await append(deps, { identity, userId, linkedBy: "registration", goneUserId }, metadata);
-    return { userId, exists: false };
+    return { userId, exists: false, position: undefined };
   } catch (error) {
     const now = await linkedAccount(deps, identity);
     if (!(error instanceof Refusal) || now === undefined) throw error;
     return now;
   }
-}
-
-async function existing({ store }: RegisterUserDeps, userId: UserId) {
-  for await (const { position } of store.readStreamBackwards(userStream(userId), 1)) {
-    return { userId, position };
-  }
-  return { userId, position: undefined };
 }
 
 async function wasForgotten({ store }: RegisterUserDeps, userId: UserId): Promise<boolean> {

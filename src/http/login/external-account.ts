@@ -3,6 +3,7 @@ import { randomUUID } from "node:crypto";
 import { type CommandResult, handle } from "../../commands/core/handle.ts";
 import {
   type Identity,
+  type Linked,
   linkedAccount,
   linkIdentity,
   registerIdentity,
@@ -18,6 +19,7 @@ import { Refusal } from "../../platform/refusal.ts";
 import { clipText, storableText } from "../../platform/storable-text.ts";
 import { findLogin } from "../../projections/access/caller.ts";
 import type { LoginConnection } from "../../projections/login/connection.ts";
+import { untilShown } from "../../projections/progress/visible.ts";
 import type { UserRow } from "../../projections/user/user.ts";
 import { commandDeps } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
@@ -53,15 +55,21 @@ export function identityOf({ connection, person }: Proved): Identity {
  */
 export async function accountOf(proved: Proved, visit: Visit, deps: Deps): Promise<UserId> {
   const linked = await linkedAccount(commandDeps(deps), identityOf(proved));
-  if (linked?.exists) return linked.userId;
+  if (linked?.exists) return await shown(linked, deps);
   const email = Email.safeParse(proved.person.email);
   const holder = email.success ? await findLogin(deps.db, email.data) : undefined;
   if (holder === undefined) return await register(proved, email.data, visit, deps);
   // It may be the account that this person, logging in twice at once, was given a moment ago.
   const meanwhile = await linkedAccount(commandDeps(deps), identityOf(proved));
-  if (meanwhile?.exists) return meanwhile.userId;
+  if (meanwhile?.exists) return await shown(meanwhile, deps);
   mustBeLinkable(holder, proved);
   return await connect(proved, holder.id, "email", visit, deps);
+}
+
+/** The account may have been made a moment ago, by the same person who logs in twice at once. */
+async function shown({ userId, position }: Linked, deps: Deps): Promise<UserId> {
+  await untilShown(deps.visible, position);
+  return userId;
 }
 
 /**

@@ -1,6 +1,13 @@
 import { randomUUID } from "node:crypto";
 import { expect } from "chai";
 
+import { registerIdentity } from "../../../src/commands/login/external-account.ts";
+import { UserId } from "../../../src/events/core/ids.ts";
+import { bySystem } from "../../../src/events/core/system.ts";
+import { commandDeps } from "../../../src/http/core/command-deps.ts";
+import { accountOf, identityOf } from "../../../src/http/login/external-account.ts";
+import type { Visit } from "../../../src/http/page/route.ts";
+import { findLoginConnection } from "../../../src/projections/login/connection.ts";
 import { browser } from "../../support/client/browser.ts";
 import { samlWorld } from "../../support/client/saml-world.ts";
 import {
@@ -12,7 +19,8 @@ import {
   whoByConsoleToken,
 } from "../../support/client/sso.ts";
 
-const { app, root, idp, body, at, target, begin, bring, logIn, person, latest } = await samlWorld();
+const { app, root, idp, body, uuid, at, target, begin, bring, logIn, person, latest } =
+  await samlWorld();
 
 describe("the account of a login by SAML", () => {
   it("is no one else's: not by e-mail, while nobody proved both", async () => {
@@ -88,6 +96,29 @@ describe("the account of a login by SAML", () => {
     await Promise.all(visitors.map((visitor) => logIn(visitor, said)));
     const aliases = await Promise.all(visitors.map(aliasIn));
     expect(new Set(aliases)).to.deep.equal(new Set([latest()]));
+  });
+
+  it("is waited for where another login of the same person has just made it", async () => {
+    const connection = await findLoginConnection(app.deps.db, "SAML", uuid);
+    const person = {
+      subject: [idp.issuer, "just-made"] as const,
+      ...{ email: null, emailVerified: false, aliasWish: "just-made", name: null, surname: null },
+    };
+    const proved = { connection: connection ?? expect.fail("It has no connection."), person };
+    const newUser = {
+      userId: UserId.parse(randomUUID()),
+      email: "just-made@example.org",
+      confirmed: true,
+      emailProved: false,
+      aliasWish: "just-made",
+    };
+    const metadata = bySystem({ commandId: randomUUID() }, new Date().toISOString());
+    const identity = identityOf(proved);
+    const made = await registerIdentity(commandDeps(app.deps), identity, newUser, metadata);
+    const waited: (bigint | undefined)[] = [];
+    const visible = async (position: bigint | undefined) => void waited.push(position);
+    expect(await accountOf(proved, {} as Visit, { ...app.deps, visible })).to.equal(made.userId);
+    expect(waited).to.deep.equal([made.position]);
   });
 });
 
