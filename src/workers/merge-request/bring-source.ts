@@ -80,7 +80,10 @@ export async function bringSource<Opened>(
       const opened = await around.open(came);
       const between = { fromProjectId: sourceProjectId, projectId: target.id };
       const given = await inheritLfsObjects(between, missing, metadata, deps);
-      await deps.visible((await around.keep(opened, came)) ?? given);
+      const kept = await around.keep(opened, came);
+      // The room is given back when both count: either may be the later one.
+      await deps.visible(given);
+      await deps.visible(kept);
       return opened;
     });
   };

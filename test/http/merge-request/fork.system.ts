@@ -1,6 +1,10 @@
-import { createHash, randomBytes } from "node:crypto";
+import { createHash, randomBytes, randomUUID } from "node:crypto";
 import { expect } from "chai";
+import { ObjectId } from "../../../src/events/core/ids.ts";
+import { bySystem } from "../../../src/events/core/system.ts";
 import type { Refusal } from "../../../src/platform/refusal.ts";
+import { findProjectById } from "../../../src/projections/project/project.ts";
+import { bringSource } from "../../../src/workers/merge-request/bring-source.ts";
 import { withNewestSource } from "../../../src/workers/merge-request/source.ts";
 import { codeOf } from "../../support/app/answer.ts";
 import type { TestUser } from "../../support/app/app.ts";
@@ -232,6 +236,27 @@ describe("a merge request from a fork", () => {
       expect(opened.map(({ status }) => status).sort()).to.deep.equal([200, 422]);
       const stored = { project_id: given.world.project.id };
       expect(await app.deps.db("lfs_object").where(stored)).to.have.length(1);
+    });
+
+    it("keeps its room until the objects count, also where the request shows before", async () => {
+      const shown = content(300);
+      await bring(forkAt(""), carl, shown);
+      const sourceCommit = ObjectId.parse(await push("shown.bin", pointerTo(shown)));
+      const target = await findProjectById(app.deps.db, String(given.world.project.id));
+      const waited: (bigint | undefined)[] = [];
+      const deps = { ...app.deps, visible: async (at: bigint | undefined) => void waited.push(at) };
+      const brought = {
+        ...{ sourceProjectId: String(given.forkId), authorId: carl.id, sourceCommit },
+        target: target ?? expect.fail("The target is not there."),
+      };
+      const metadata = bySystem({ commandId: randomUUID() }, new Date().toISOString());
+      const around = { open: async () => undefined, keep: async () => 1n };
+      await bringSource(deps, brought, metadata, around);
+      let inherited: bigint | undefined;
+      for await (const { type, position } of app.deps.store.readAll()) {
+        if (type === "LfsObjectsInherited") inherited = position;
+      }
+      expect(waited).to.include(inherited).and.include(1n);
     });
 
     it("shows the request as it is where there is no room for what came later, without looking again", async () => {
