@@ -5,6 +5,7 @@ import pg from "pg";
 
 import { prepareRepeated, StatementNames } from "./postgres/prepared.ts";
 import type { Session } from "./postgres/run.ts";
+import { TurnSocket } from "./postgres/turn-socket.ts";
 import { timeoutSignal } from "./time/timeout-signal.ts";
 
 /** Read models first, so that queries name their tables without a schema. */
@@ -153,11 +154,11 @@ function connectionConfig(url: string, applicationName = "ledgerforge") {
 }
 
 /**
- * Statements of a connection are sent without a wait for the one before. An option of pg that Knex hands on and does
- * not declare.
+ * Statements of a connection are sent without a wait for the one before, and those of one turn together: options of pg
+ * that Knex hands on and does not declare.
  */
 const pipelining = <Config extends object>(config: Config): Config =>
-  Object.assign(config, { pipeline: true });
+  Object.assign(config, { pipeline: true, stream: () => new TurnSocket() });
 
 /** int8 is a bigint: positions and counts outgrow what a double holds exactly. */
 function getTypeParser(oid: number, format?: string): (text: string) => unknown {
