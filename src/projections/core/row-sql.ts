@@ -72,8 +72,11 @@ function alike(rows: readonly Columns[]): readonly RowSet[] {
   }));
 }
 
-const asJson = (row: Columns): Columns =>
-  Object.fromEntries(Object.entries(row).map(([column, value]) => [column, asText(value)]));
+function asJson(row: Columns): Columns {
+  const json: Record<string, unknown> = {};
+  for (const [column, value] of Object.entries(row)) json[column] = asText(value);
+  return json;
+}
 
 /** Numbers and bytes that JSON has no form for, as PostgreSQL reads them. */
 function asText(value: unknown): unknown {

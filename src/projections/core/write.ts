@@ -119,12 +119,12 @@ function note(row: PendingRow, each: RowChange): void {
     if (row.put !== undefined) row.put = { ...row.put, ...columns };
     else if (!row.removed) row.changed = { ...row.changed, ...columns };
   } else {
-    const { kept = [] } = each.table;
-    const isPut = row.put !== undefined;
-    const taken = Object.entries(each.row).filter(([column]) => !(isPut && kept.includes(column)));
-    row.put = { ...row.put, ...Object.fromEntries(taken) };
+    row.put = row.put === undefined ? each.row : { ...row.put, ...notKept(each.table, each.row) };
   }
 }
+
+const notKept = ({ kept = [] }: AnyTable, columns: Columns): Columns =>
+  Object.fromEntries(Object.entries(columns).filter(([column]) => !kept.includes(column)));
 
 const defined = (columns: Columns): Columns =>
   Object.fromEntries(Object.entries(columns).filter(([, value]) => value !== undefined));
