@@ -113,7 +113,8 @@ async function listen({ http, ldap }: Outside["ports"]): Promise<void> {
   server.unref();
 }
 
-function drip(answer: ServerResponse): void {
+/** Answers a byte at a time and never ends. */
+export function drip(answer: ServerResponse): void {
   const timer = setInterval(() => answer.write(" "), 200).unref();
   answer.once("close", () => clearInterval(timer));
 }

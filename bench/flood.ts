@@ -10,7 +10,7 @@ import { tgz, zip } from "../test/support/git/archive.ts";
 import { freePort } from "../test/support/process/free-port.ts";
 import { addPipelineFile, agentOf, startPipeline } from "./agents.ts";
 import { quantile, timed } from "./figure.ts";
-import { outsideDoors } from "./flood-outside.ts";
+import { drip, outsideDoors } from "./flood-outside.ts";
 import { type BenchService, withService } from "./service.ts";
 
 /**
@@ -58,7 +58,7 @@ async function measure(bench: BenchService): Promise<void> {
   const made = (by: "admin" | "flooder", path: string, body: object) =>
     json(by === "admin" ? bench : flooder, path, body);
   doors.push(...(await outsideDoors({ bench, ports, get, made })));
-  doors.push(...(await nameDoors(bench, flooder)));
+  doors.push(...(await webhookDoors(bench, flooder)));
   process.stdout.write("| door | p99 without, ms | p99 beside the flood, ms |\n|---|---|---|\n");
   for (const { name, flood, quiet = () => read(bench) } of doors) {
     if (wanted.size > 0 && !wanted.has(name.split(":")[0] ?? "")) continue;
@@ -321,52 +321,62 @@ function loginDoor({ service, password }: BenchService): Door {
   };
 }
 
-async function nameDoors(bench: BenchService, flooder: Caller): Promise<readonly Door[]> {
-  const servers = await readFile("/etc/resolv.conf", "utf8").catch(() => "");
-  if (!servers.includes(silentServer)) return [];
-  const silent = createSocket("udp4");
-  await new Promise<void>((resolve) => silent.bind(53, silentServer, resolve));
-  silent.unref();
+/** Webhooks of one owner, beside which those of another are delivered. */
+async function webhookDoors(bench: BenchService, flooder: Caller): Promise<readonly Door[]> {
   let arrived = (): void => undefined;
-  const receiver = createServer((_request, answer) => {
+  const receiver = createServer((received, answer) => {
+    if (received.url?.startsWith("/drip") === true) return drip(answer);
     arrived();
     answer.end();
   });
   await new Promise<void>((resolve) => receiver.listen(receiverPort, "localhost", resolve));
   receiver.unref();
-  const events = { BRANCH_CREATE: true };
+  const url = `http://localhost:${receiverPort}`;
+  const [quiet, own] = ["/project/bench/quiet", "/project/flood/own"];
   const action = { action: "CREATE", path: "a.txt", content: "a" };
   const first = { branch: "main", message: "First [skip ci]", actions: [action] };
-  await json(flooder, "/project/flood/own/commit", first);
-  const hooks = { quiet: "/project/bench/quiet", own: "/project/flood/own" } as const;
-  await json(bench, `${hooks.quiet}/setting/webhook`, {
-    url: `http://localhost:${receiverPort}/`,
-    events,
-  });
-  for (let n = 0; n < 20; n += 1) {
-    const url = `http://never${n}.example/`;
-    await json(flooder, `${hooks.own}/setting/webhook`, { url, events });
-  }
-  let branches = 0;
-  const branchIn = (caller: Caller, project: string) => {
-    branches += 1;
-    return json(caller, `${project}/branch`, { newBranch: `b${branches}`, originBranch: "main" });
+  await json(flooder, `${own}/commit`, first);
+  const hook = (caller: Caller, project: string, to: string, kind: string) =>
+    json(caller, `${project}/setting/webhook`, { url: to, events: { [kind]: true } });
+  await hook(bench, quiet, `${url}/`, "BRANCH_CREATE");
+  let made = 0;
+  const make = (caller: Caller, project: string, kind: "branch" | "tag") => {
+    made += 1;
+    const body =
+      kind === "branch"
+        ? { newBranch: `b${made}`, originBranch: "main" }
+        : { tagName: `t${made}`, branchName: "main" };
+    return json(caller, `${project}/${kind}`, body);
   };
-  return [
-    {
-      name: "7: webhooks to names that no server answers",
-      // One branch a second has as many deliveries as there are connections.
-      flood: async (_signal, n) => {
-        if (n === 0) await branchIn(flooder, hooks.own);
-        await delay(1_000);
-      },
-      quiet: async () => {
-        const received = new Promise<void>((resolve) => {
-          arrived = resolve;
-        });
-        await branchIn(bench, hooks.quiet);
-        await received;
-      },
-    },
-  ];
+  const delivery = async (): Promise<void> => {
+    const received = new Promise<void>((resolve) => {
+      arrived = resolve;
+    });
+    await make(bench, quiet, "branch");
+    await received;
+  };
+  // One a second has as many deliveries as there are connections.
+  const each = (kind: "branch" | "tag") => async (_signal: AbortSignal, n: number) => {
+    if (n === 0) await make(flooder, own, kind);
+    await delay(1_000);
+  };
+  for (let n = 0; n < connections; n += 1) {
+    await hook(flooder, own, `${url}/drip/${n}`, "TAG_CREATE");
+  }
+  const dripping = { name: "7: webhooks to receivers that drip", flood: each("tag") };
+  if (!(await hasSilentServer())) return [{ ...dripping, quiet: delivery }];
+  for (let n = 0; n < connections; n += 1) {
+    await hook(flooder, own, `http://never${n}.example/`, "BRANCH_CREATE");
+  }
+  const silent = { name: "7: webhooks to names that no server answers", flood: each("branch") };
+  return [dripping, silent].map((door) => ({ ...door, quiet: delivery }));
+}
+
+async function hasSilentServer(): Promise<boolean> {
+  const servers = await readFile("/etc/resolv.conf", "utf8").catch(() => "");
+  if (!servers.includes(silentServer)) return false;
+  const silent = createSocket("udp4");
+  await new Promise<void>((resolve) => silent.bind(53, silentServer, resolve));
+  silent.unref();
+  return true;
 }
