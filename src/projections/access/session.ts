@@ -7,30 +7,20 @@ import { idInStream } from "../../events/core/stream.ts";
 import { userEvents } from "../../events/user/user.ts";
 import { type Change, put, remove } from "../core/change.ts";
 import { defineReadModel } from "../core/read-model.ts";
-import { defineTable } from "../core/table.ts";
+import { column, defineTable, type RowOf } from "../core/table.ts";
 import type { Slice } from "../list/list-rows.ts";
 
-export type SessionRow = Readonly<{
-  id: SessionId;
-  user_id: UserId;
-  via: LoginVia;
-  /** SHA-256 of the cookie's text, hex. */
-  secret_hash: string;
-  /** Both are opened when the person views their sessions. */
-  user_agent: Sealed | null;
-  ip: Sealed | null;
-  opened_at: Date;
-}>;
-
-const sessions = defineTable<SessionRow>({
+const sessions = defineTable({
   name: "session",
   columns: {
-    id: "uuid",
-    user_id: "uuid",
-    via: "text",
+    id: column<SessionId>("uuid"),
+    user_id: column<UserId>("uuid"),
+    via: column<LoginVia>("text"),
+    /** SHA-256 of the cookie's text, hex. */
     secret_hash: "text",
-    user_agent: "text null",
-    ip: "text null",
+    /** Both are opened when the person views their sessions. */
+    user_agent: column<Sealed | null>("text null"),
+    ip: column<Sealed | null>("text null"),
     opened_at: "timestamptz",
   },
   key: ["id"],
@@ -38,6 +28,8 @@ const sessions = defineTable<SessionRow>({
   indexes: ["(user_id, opened_at, id)"],
   lateIndexes: ["(opened_at)"],
 });
+
+type SessionRow = RowOf<typeof sessions>;
 
 const { UserBanned, UserPasswordChanged, UserForgotten } = userEvents;
 

@@ -5,25 +5,25 @@ import { idInStream } from "../../events/core/stream.ts";
 import { userEvents } from "../../events/user/user.ts";
 import { change, put, remove, statement } from "../core/change.ts";
 import { defineReadModel } from "../core/read-model.ts";
-import { defineTable } from "../core/table.ts";
-
-export type TwoFactorRow = Readonly<{
-  user_id: string;
-  /** Opened only to check a code. */
-  secret: Sealed;
-  /** Logins require a code. */
-  is_enabled: boolean;
-  /** Digests of those not used. */
-  recovery_digests: readonly string[];
-}>;
+import { column, defineTable, type RowOf } from "../core/table.ts";
 
 const { UserForgotten } = userEvents;
 
-const twoFactors = defineTable<TwoFactorRow>({
+const twoFactors = defineTable({
   name: "two_factor",
-  columns: { user_id: "uuid", secret: "text", is_enabled: "boolean", recovery_digests: "text[]" },
+  columns: {
+    user_id: "uuid",
+    /** Opened only to check a code. */
+    secret: column<Sealed>("text"),
+    /** Logins require a code. */
+    is_enabled: "boolean",
+    /** Digests of those not used. */
+    recovery_digests: "text[]",
+  },
   key: ["user_id"],
 });
+
+export type TwoFactorRow = RowOf<typeof twoFactors>;
 
 export const twoFactorProjection = defineReadModel({
   name: "two_factor",

@@ -11,41 +11,15 @@ import { idInStream } from "../../events/core/stream.ts";
 import { announce, change, put, remove, statement } from "../core/change.ts";
 import { purgeEvents } from "../core/purge.ts";
 import { defineReadModel } from "../core/read-model.ts";
-import { defineTable } from "../core/table.ts";
+import { column, defineTable, type RowOf } from "../core/table.ts";
 import { newestFirst, type Part, type Slice } from "../list/list-rows.ts";
 
-export type AgentRow = Readonly<{
-  id: AgentId;
-  owner_type: AgentOwner["type"];
-  /** Null for an agent of the instance. */
-  owner_id: string | null;
-  name: string;
-  description: string;
-  active: boolean;
-  tags: readonly string[];
-  run_untagged: boolean;
-  locked: boolean;
-  protected: boolean;
-  max_timeout_seconds: number | null;
-  /** SHA-256, hex. */
-  token_hash: string;
-  former_token_hash: string | null;
-  created_at: Date;
-}>;
-
-export type RegistrationRow = Readonly<{
-  id: string;
-  owner_type: AgentOwner["type"];
-  owner_id: string | null;
-  generation: number;
-  token_hash: string;
-}>;
-
-const agents = defineTable<AgentRow>({
+const agents = defineTable({
   name: "agent",
   columns: {
-    id: "uuid",
-    owner_type: "text",
+    id: column<AgentId>("uuid"),
+    owner_type: column<AgentOwner["type"]>("text"),
+    /** Null for an agent of the instance. */
     owner_id: "uuid null",
     name: "text",
     description: "text",
@@ -55,6 +29,7 @@ const agents = defineTable<AgentRow>({
     locked: "boolean",
     protected: "boolean",
     max_timeout_seconds: "integer null",
+    /** SHA-256, hex. */
     token_hash: "text",
     former_token_hash: "text null",
     created_at: "timestamptz",
@@ -64,11 +39,13 @@ const agents = defineTable<AgentRow>({
   lateIndexes: ["(token_hash)", "(former_token_hash)", "(created_at, id)"],
 });
 
-const registrations = defineTable<RegistrationRow>({
+export type AgentRow = RowOf<typeof agents>;
+
+const registrations = defineTable({
   name: "agent_registration",
   columns: {
     id: "text",
-    owner_type: "text",
+    owner_type: column<AgentOwner["type"]>("text"),
     owner_id: "uuid null",
     generation: "integer",
     token_hash: "text",
@@ -76,6 +53,8 @@ const registrations = defineTable<RegistrationRow>({
   key: ["id"],
   lateIndexes: ["(token_hash)"],
 });
+
+export type RegistrationRow = RowOf<typeof registrations>;
 
 export const agentProjection = defineReadModel({
   name: "agent",

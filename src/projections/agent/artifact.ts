@@ -6,33 +6,19 @@ import { pipelineEvents } from "../../events/pipeline/pipeline.ts";
 import { change, put, remove } from "../core/change.ts";
 import { purgedFrom, purgeEvents } from "../core/purge.ts";
 import { defineReadModel } from "../core/read-model.ts";
-import { defineTable } from "../core/table.ts";
+import { column, defineTable, type RowOf } from "../core/table.ts";
 import type { Part, Slice } from "../list/list-rows.ts";
 import { counted } from "../list/total.ts";
 
-export type ArtifactRow = Readonly<{
-  id: string;
-  job_id: JobId;
-  pipeline_id: string;
-  project_id: ProjectId;
-  file_type: string;
-  file_name: string;
-  bytes: bigint;
-  sha256: string;
-  expire_at: Date | null;
-  locked: boolean;
-  created_at: Date;
-}>;
-
 const { PipelineDeleted } = pipelineEvents;
 
-const artifacts = defineTable<ArtifactRow>({
+const artifacts = defineTable({
   name: "job_artifact",
   columns: {
     id: "uuid",
-    job_id: "uuid",
+    job_id: column<JobId>("uuid"),
     pipeline_id: "uuid",
-    project_id: "uuid",
+    project_id: column<ProjectId>("uuid"),
     file_type: "text",
     file_name: "text",
     bytes: "bigint",
@@ -46,6 +32,8 @@ const artifacts = defineTable<ArtifactRow>({
   indexes: ["(project_id)", "(pipeline_id, created_at, id)"],
   lateIndexes: ["(sha256)", "(expire_at)"],
 });
+
+export type ArtifactRow = RowOf<typeof artifacts>;
 
 export const artifactProjection = defineReadModel({
   name: "job_artifact",

@@ -5,19 +5,9 @@ import { pipelineEvents } from "../../events/pipeline/pipeline.ts";
 import { put, remove } from "../core/change.ts";
 import { purgedFrom, purgeEvents } from "../core/purge.ts";
 import { defineReadModel } from "../core/read-model.ts";
-import { defineTable } from "../core/table.ts";
+import { defineTable, type RowOf } from "../core/table.ts";
 
-export type JobLogRow = Readonly<{
-  job_id: string;
-  attempt: number;
-  pipeline_id: string;
-  project_id: string;
-  bytes: bigint;
-  sha256: string;
-  stored_at: Date;
-}>;
-
-const logs = defineTable<JobLogRow>({
+const logs = defineTable({
   name: "job_log",
   columns: {
     job_id: "uuid",
@@ -32,6 +22,8 @@ const logs = defineTable<JobLogRow>({
   indexes: ["(pipeline_id)", "(project_id)"],
   lateIndexes: ["(sha256)"],
 });
+
+type JobLogRow = RowOf<typeof logs>;
 
 const { PipelineDeleted } = pipelineEvents;
 

@@ -8,38 +8,12 @@ import { storableText } from "../../platform/storable-text.ts";
 import { type Change, derive, put, statement } from "../core/change.ts";
 import { everyType } from "../core/every-type.ts";
 import type { Projection, Tx } from "../core/projection.ts";
-import { defineTable } from "../core/table.ts";
+import { column, defineTable, type RowOf } from "../core/table.ts";
 import { write } from "../core/write.ts";
 import { placeNamedBy, subjectId } from "./subject.ts";
 
 /** One row an event: enough to search by; the content is read from the log. */
-export type AuditEntryRow = Readonly<{
-  position: bigint;
-  event_id: string;
-  stream: string;
-  revision: bigint;
-  type: string;
-  /** Of the thing it is about; see subject.ts. */
-  subject_id: string;
-  actor_id: string | null;
-  actor_alias: string | null;
-  via: string;
-  token_id: string | null;
-  /** The project, team, company or account it belongs to; null for what belongs to none. */
-  place_id: string | null;
-  /** Decrypted at reading, so that it is gone when the person is forgotten. */
-  ip: Sealed | null;
-  occurred_at: Date;
-  correlation_id: string;
-  causation_id: string | null;
-  /** Of the event, see events/canonical.ts: shows which one was changed. */
-  digest: Buffer;
-}>;
-
-/** Names of tokens and OAuth applications, also of those that are gone. */
-export type AuditNameRow = Readonly<{ id: string; name: string }>;
-
-const entries = defineTable<AuditEntryRow>({
+const entries = defineTable({
   name: "audit_entry",
   columns: {
     position: "bigint",
@@ -47,16 +21,20 @@ const entries = defineTable<AuditEntryRow>({
     stream: "text",
     revision: "bigint",
     type: "text",
+    /** Of the thing it is about; see subject.ts. */
     subject_id: "text",
     actor_id: "uuid null",
     actor_alias: "text null",
     via: "text",
     token_id: "uuid null",
+    /** The project, team, company or account it belongs to; null for what belongs to none. */
     place_id: "uuid null",
-    ip: "text null",
+    /** Decrypted at reading, so that it is gone when the person is forgotten. */
+    ip: column<Sealed | null>("text null"),
     occurred_at: "timestamptz",
     correlation_id: "text",
     causation_id: "text null",
+    /** Of the event, see events/canonical.ts: shows which one was changed. */
     digest: "bytea",
   },
   key: ["position"],
@@ -72,20 +50,23 @@ const entries = defineTable<AuditEntryRow>({
   ],
 });
 
-type AuditDayRow = Readonly<{ day: string; first_position: bigint; last_position: bigint }>;
+export type AuditEntryRow = RowOf<typeof entries>;
 
 /** Which positions a day's events have: a time is found by position. */
-const days = defineTable<AuditDayRow>({
+const days = defineTable({
   name: "audit_day",
   columns: { day: "date", first_position: "bigint", last_position: "bigint" },
   key: ["day"],
 });
 
-const names = defineTable<AuditNameRow>({
+/** Names of tokens and OAuth applications, also of those that are gone. */
+const names = defineTable({
   name: "audit_name",
   columns: { id: "uuid", name: "text" },
   key: ["id"],
 });
+
+export type AuditNameRow = RowOf<typeof names>;
 
 export const auditEntryProjection: Projection = {
   name: "audit_entry",

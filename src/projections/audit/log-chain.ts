@@ -4,11 +4,8 @@ import type { Recorded } from "../../events/core/event.ts";
 import { put } from "../core/change.ts";
 import { everyType } from "../core/every-type.ts";
 import type { Projection } from "../core/projection.ts";
-import { defineTable } from "../core/table.ts";
+import { defineTable, type RowOf } from "../core/table.ts";
 import { write } from "../core/write.ts";
-
-/** The chain over the first `events` events of the log, of which the last is at `position`. */
-export type ChainMark = Readonly<{ events: bigint; position: bigint; chain: Buffer }>;
 
 /** Close enough to find what was changed, far enough to be few. */
 export const eventsPerMark = 1_000n;
@@ -21,11 +18,14 @@ const heads = defineTable<ChainMark & Readonly<{ only: true }>>({
   key: ["only"],
 });
 
-const marks = defineTable<ChainMark>({
+/** The chain over the first `events` events of the log, of which the last is at `position`. */
+const marks = defineTable({
   name: "log_chain_mark",
   columns: { events: "bigint", position: "bigint", chain: "bytea" },
   key: ["events"],
 });
+
+export type ChainMark = RowOf<typeof marks>;
 
 /**
  * A running SHA-256 over the log. A mark that is kept elsewhere proves later that nothing before it was

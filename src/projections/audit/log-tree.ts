@@ -5,7 +5,7 @@ import { invariant } from "../../platform/invariant.ts";
 import { put } from "../core/change.ts";
 import { everyType } from "../core/every-type.ts";
 import type { Projection, Tx } from "../core/projection.ts";
-import { defineTable } from "../core/table.ts";
+import { column, defineTable, type RowOf } from "../core/table.ts";
 import { write } from "../core/write.ts";
 import { mustBeCurrent } from "../progress/current.ts";
 import {
@@ -20,35 +20,35 @@ import {
   type TreeHead,
 } from "./merkle.ts";
 
-type LeafRow = Readonly<{ index: bigint; position: bigint; hash: Buffer }>;
-/** Of a level above the leaves. */
-type NodeRow = Readonly<{ level: number; index: bigint; hash: Buffer }>;
-type HeadRow = Readonly<{
-  only: true;
-  size: bigint;
-  position: bigint;
-  /** Hashes of the complete subtrees that the tree is made of, the widest first: what the next leaf is added to. */
-  edge: Buffer;
-}>;
-
-const heads = defineTable<HeadRow>({
+const heads = defineTable({
   name: "log_tree_head",
-  columns: { only: "boolean default true", size: "bigint", position: "bigint", edge: "bytea" },
+  columns: {
+    only: column<true>("boolean default true"),
+    size: "bigint",
+    position: "bigint",
+    /** Hashes of the complete subtrees that the tree is made of, the widest first: what the next leaf is added to. */
+    edge: "bytea",
+  },
   key: ["only"],
 });
 
-const leaves = defineTable<LeafRow>({
+type HeadRow = RowOf<typeof heads>;
+
+const leaves = defineTable({
   name: "log_tree_leaf",
   columns: { index: "bigint", position: "bigint", hash: "bytea" },
   key: ["index"],
   unique: ["(position)"],
 });
 
-const nodes = defineTable<NodeRow>({
+/** Of a level above the leaves. */
+const nodes = defineTable({
   name: "log_tree_node",
   columns: { level: "smallint", index: "bigint", hash: "bytea" },
   key: ["level", "index"],
 });
+
+type NodeRow = RowOf<typeof nodes>;
 
 /**
  * The Merkle tree over the log (RFC 9162): a leaf an event, in the order of the log, and every complete

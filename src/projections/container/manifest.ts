@@ -11,7 +11,7 @@ import { storableValue } from "../../platform/storable-text.ts";
 import { type Change, change, put, remove, statement } from "../core/change.ts";
 import { purgeEvents } from "../core/purge.ts";
 import { defineReadModel } from "../core/read-model.ts";
-import { defineTable } from "../core/table.ts";
+import { column, defineTable, type RowOf } from "../core/table.ts";
 
 /** What a manifest's file says of itself in its event. */
 export const ManifestMetadata = z.object({
@@ -32,39 +32,24 @@ export function readManifestMetadata(text: string): ManifestMetadata | undefined
   return data && storableValue(data);
 }
 
-export type ManifestRow = Readonly<{
-  version_id: string;
-  package_id: string;
-  registry_id: string;
-  digest: string;
-  /** Empty until its file is stored. */
-  sha256: string;
-  bytes: bigint;
-  media_type: string;
-  artifact_type: string | null;
-  subject: string | null;
-  annotations: Readonly<Record<string, string>> | null;
-  is_deleted: boolean;
-}>;
+const ofVersion = {
+  version_id: "uuid",
+  package_id: "uuid",
+  registry_id: "text",
+  digest: "text",
+} as const;
 
-type OfVersion = Pick<ManifestRow, "version_id" | "package_id" | "registry_id" | "digest">;
-
-type BlobRow = OfVersion & Readonly<{ sha256: string; bytes: bigint }>;
-type TagRow = Readonly<{ package_id: string; tag: string; digest: string }>;
-type RegistryRow = Readonly<{ id: string; owner_id: string }>;
-
-const ofVersion = { version_id: "uuid", package_id: "uuid", registry_id: "text", digest: "text" };
-
-const manifests = defineTable<ManifestRow>({
+const manifests = defineTable({
   name: "container_manifest",
   columns: {
     ...ofVersion,
+    /** Empty until its file is stored. */
     sha256: "text",
     bytes: "bigint",
     media_type: "text",
     artifact_type: "text null",
     subject: "text null",
-    annotations: "jsonb null",
+    annotations: column<Readonly<Record<string, string>> | null>("jsonb null"),
     is_deleted: "boolean",
   },
   key: ["version_id"],
@@ -72,7 +57,9 @@ const manifests = defineTable<ManifestRow>({
   lateIndexes: ["(package_id, digest)", "(package_id, subject, version_id)"],
 });
 
-const blobs = defineTable<BlobRow>({
+export type ManifestRow = RowOf<typeof manifests>;
+
+const blobs = defineTable({
   name: "container_manifest_blob",
   columns: { ...ofVersion, sha256: "text", bytes: "bigint" },
   key: ["version_id", "digest"],
@@ -80,19 +67,21 @@ const blobs = defineTable<BlobRow>({
   lateIndexes: ["(sha256)", "(package_id, digest)"],
 });
 
-const tags = defineTable<TagRow>({
+const tags = defineTable({
   name: "container_tag",
   columns: { package_id: "uuid", tag: 'text collate "C"', digest: "text" },
   key: ["package_id", "tag"],
   indexes: ["(package_id, digest)"],
 });
 
-const registries = defineTable<RegistryRow>({
+const registries = defineTable({
   name: "container_registry",
   columns: { id: "text", owner_id: "text" },
   key: ["id"],
   indexes: ["(owner_id)"],
 });
+
+type RegistryRow = RowOf<typeof registries>;
 
 const { CompanyDeleted } = companyEvents;
 const { RegistryRepositoryCreated, RegistryRepositoryDeleted } = registryRepositoryEvents;

@@ -31,17 +31,59 @@ export type Count = Readonly<{
   sum?: string;
 }>;
 
-export type Table<Row extends object> = AnyTable &
+/** A table whose rows are of a type. */
+export type Table<Row extends object> = AnyTable & Readonly<{ row?: Row }>;
+
+/** What columns hold, by their types in SQL. */
+type ValueOfType = {
+  bigint: bigint;
+  boolean: boolean;
+  bytea: Buffer;
+  date: string;
+  integer: number;
+  jsonb: unknown;
+  smallint: number;
+  text: string;
+  "text[]": readonly string[];
+  timestamptz: Date;
+  uuid: string;
+  "uuid[]": readonly string[];
+};
+
+declare const holds: unique symbol;
+/** A type in SQL whose column holds values of a narrower type than `ValueOfType` says. */
+type Column<Value> = string & Readonly<{ [holds]: Value }>;
+
+/** Says what values a column holds, where its type in SQL does not: `column<ProjectId>("uuid")`. */
+export const column = <Value>(type: string): Column<Value> => type as Column<Value>;
+
+type ValueOf<Type> =
+  Type extends Column<infer Value>
+    ? Value
+    : Type extends keyof ValueOfType
+      ? ValueOfType[Type]
+      : Type extends `${infer NotNull extends keyof ValueOfType} null`
+        ? ValueOfType[NotNull] | null
+        : Type extends `${infer Known extends keyof ValueOfType} ${"collate" | "default"} ${string}`
+          ? ValueOfType[Known]
+          : never;
+
+type RowWith<Types> = { readonly [Name in keyof Types]: ValueOf<Types[Name]> };
+
+/** A row of a table: `export type IssueRow = RowOf<typeof issues>`. */
+export type RowOf<Of extends Readonly<{ row?: object }>> = NonNullable<Of["row"]>;
+
+/** A table as it is declared; the type of its rows follows from its columns. */
+type Declared<Types> = Omit<AnyTable, "columns" | "key" | "kept"> &
   Readonly<{
-    columns: Readonly<Record<keyof Row & string, string>>;
-    key: readonly (keyof Row & string)[];
-    kept?: readonly (keyof Row & string)[];
-    /** Never set: makes the type of a row known to what takes a table. */
-    row?: Row;
+    columns: Types;
+    key: readonly (keyof Types & string)[];
+    kept?: readonly (keyof Types & string)[];
   }>;
 
-/** Makes the declaration of a table name the columns of its rows, all of them and no others. */
-export const defineTable = <Row extends object>(table: Table<Row>): Table<Row> => table;
+export const defineTable = <const Types extends AnyTable["columns"]>(
+  table: Declared<Types>,
+): Table<RowWith<Types>> => table;
 
 /** Makes the tables where the search path leads, with all indexes but the late ones. */
 export async function createTables(tx: Knex, tables: readonly AnyTable[]): Promise<void> {

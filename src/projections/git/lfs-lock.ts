@@ -4,19 +4,11 @@ import { lfsLockEvents } from "../../events/git/lfs-lock.ts";
 import { put, remove } from "../core/change.ts";
 import { purgedFrom, purgeEvents } from "../core/purge.ts";
 import { defineReadModel } from "../core/read-model.ts";
-import { defineTable } from "../core/table.ts";
-
-type StoredLock = Readonly<{
-  id: string;
-  project_id: string;
-  path: string;
-  locked_by_id: string;
-  locked_at: Date;
-}>;
+import { defineTable, type RowOf } from "../core/table.ts";
 
 export type LfsLockRow = StoredLock & Readonly<{ locked_by_alias: string }>;
 
-const storedLocks = defineTable<StoredLock>({
+const storedLocks = defineTable({
   name: "lfs_lock",
   columns: {
     id: "uuid",
@@ -30,6 +22,8 @@ const storedLocks = defineTable<StoredLock>({
   unique: ["(project_id, md5(path))"],
   indexes: ["(project_id, id)"],
 });
+
+type StoredLock = RowOf<typeof storedLocks>;
 
 export const lfsLockProjection = defineReadModel({
   name: "lfs_lock",

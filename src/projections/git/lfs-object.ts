@@ -4,23 +4,23 @@ import { lfsObjectEvents } from "../../events/git/lfs-object.ts";
 import { put, statement } from "../core/change.ts";
 import { purgedFrom, purgeEvents } from "../core/purge.ts";
 import { defineReadModel } from "../core/read-model.ts";
-import { defineTable } from "../core/table.ts";
+import { defineTable, type RowOf } from "../core/table.ts";
 
-export type LfsObjectRow = Readonly<{
-  project_id: string;
-  oid: string;
-  bytes: bigint;
-  stored_at: Date;
-}>;
-
-const objects = defineTable<LfsObjectRow>({
+const objects = defineTable({
   name: "lfs_object",
-  columns: { project_id: "uuid", oid: "text", bytes: "bigint", stored_at: "timestamptz" },
+  columns: {
+    project_id: "uuid",
+    oid: "text",
+    bytes: "bigint",
+    stored_at: "timestamptz",
+  },
   key: ["project_id", "oid"],
   // A project has an object since the first time.
   kept: ["bytes", "stored_at"],
   lateIndexes: ["(oid)"],
 });
+
+export type LfsObjectRow = RowOf<typeof objects>;
 
 export const lfsObjectProjection = defineReadModel({
   name: "lfs_object",

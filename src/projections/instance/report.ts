@@ -5,33 +5,20 @@ import { type ReportReason, reportEvents } from "../../events/instance/report.ts
 import { change, put, remove } from "../core/change.ts";
 import { purgeEvents } from "../core/purge.ts";
 import { defineReadModel } from "../core/read-model.ts";
-import { defineTable } from "../core/table.ts";
+import { column, defineTable, type RowOf } from "../core/table.ts";
 import { oldestFirst, type Part, type Slice } from "../list/list-rows.ts";
 
-export type ReportRow = Readonly<{
-  id: string;
-  /** Of its stream. */
-  pair_id: string;
-  parent_id: string;
-  parent_type: ParentType;
-  reporter_id: string;
-  reason: ReportReason;
-  /** Sealed; opened when an administrator reads it. */
-  text: string | null;
-  created_at: Date;
-  closed_at: Date | null;
-  closed_by_id: string | null;
-}>;
-
-const reports = defineTable<ReportRow>({
+const reports = defineTable({
   name: "report",
   columns: {
     id: "uuid",
+    /** Of its stream. */
     pair_id: "uuid",
     parent_id: "uuid",
-    parent_type: "text",
+    parent_type: column<ParentType>("text"),
     reporter_id: "uuid",
-    reason: "text",
+    reason: column<ReportReason>("text"),
+    /** Sealed; opened when an administrator reads it. */
     text: "text null",
     created_at: "timestamptz",
     closed_at: "timestamptz null",
@@ -41,6 +28,8 @@ const reports = defineTable<ReportRow>({
   indexes: ["(parent_id)"],
   lateIndexes: ["(created_at, id)", "(created_at, id) where closed_at is null"],
 });
+
+export type ReportRow = RowOf<typeof reports>;
 
 export const reportProjection = defineReadModel({
   name: "report",

@@ -8,16 +8,16 @@ import {
 } from "../../events/instance/settings.ts";
 import { statement } from "../core/change.ts";
 import { defineReadModel } from "../core/read-model.ts";
-import { defineTable } from "../core/table.ts";
-
-type SettingsRow = Readonly<{ id: string; changed: unknown }>;
+import { defineTable, type RowOf } from "../core/table.ts";
 
 /** What was changed from the defaults, in one row; none while nothing was. */
-const settings = defineTable<SettingsRow>({
+const settings = defineTable({
   name: "settings",
   columns: { id: "text", changed: "jsonb" },
   key: ["id"],
 });
+
+type SettingsRow = RowOf<typeof settings>;
 
 export const settingsProjection = defineReadModel({
   name: "settings",

@@ -7,21 +7,12 @@ import {
 } from "../../events/instance/template-setting.ts";
 import { put } from "../core/change.ts";
 import { defineReadModel } from "../core/read-model.ts";
-import { defineTable } from "../core/table.ts";
-
-type StoredTemplateSetting = Readonly<{
-  parent_id: string;
-  import_branch_protection: boolean;
-  import_environment_protection: boolean;
-  import_tag_protection: boolean;
-  import_approval: boolean;
-  import_pipeline_lifetime: boolean;
-}>;
+import { defineTable, type RowOf } from "../core/table.ts";
 
 /** The switch that hands something down. */
 export type ImportSwitch = Exclude<keyof StoredTemplateSetting, "parent_id">;
 
-const templateSettings = defineTable<StoredTemplateSetting>({
+const templateSettings = defineTable({
   name: "template_setting",
   columns: {
     parent_id: "uuid",
@@ -33,6 +24,8 @@ const templateSettings = defineTable<StoredTemplateSetting>({
   },
   key: ["parent_id"],
 });
+
+type StoredTemplateSetting = RowOf<typeof templateSettings>;
 
 export const templateSettingProjection = defineReadModel({
   name: "template_setting",

@@ -6,35 +6,28 @@ import { type IssueCommentId, issueCommentEvents } from "../../events/issue/issu
 import { change, put, remove } from "../core/change.ts";
 import { purgedFrom, purgeEvents } from "../core/purge.ts";
 import { defineReadModel } from "../core/read-model.ts";
-import { defineTable } from "../core/table.ts";
+import { column, defineTable, type RowOf } from "../core/table.ts";
 import type { Part, Slice } from "../list/list-rows.ts";
 import { sharedLength } from "../list/text-share.ts";
 import { counted } from "../list/total.ts";
 
-export type IssueCommentRow = Readonly<{
-  id: IssueCommentId;
-  issue_id: IssueId;
-  project_id: ProjectId;
-  message: string;
-  author_id: UserId;
-  created_at: Date;
-}>;
-
 const { IssueDeleted } = issueEvents;
 
-const comments = defineTable<IssueCommentRow>({
+const comments = defineTable({
   name: "issue_comment",
   columns: {
-    id: "uuid",
-    issue_id: "uuid",
-    project_id: "uuid",
+    id: column<IssueCommentId>("uuid"),
+    issue_id: column<IssueId>("uuid"),
+    project_id: column<ProjectId>("uuid"),
     message: "text",
-    author_id: "uuid",
+    author_id: column<UserId>("uuid"),
     created_at: "timestamptz",
   },
   key: ["id"],
   indexes: ["(issue_id, created_at, id)", "(project_id)"],
 });
+
+export type IssueCommentRow = RowOf<typeof comments>;
 
 export const issueCommentProjection = defineReadModel({
   name: "issue_comment",

@@ -7,51 +7,32 @@ import type { LabelId } from "../../events/label/label.ts";
 import { change, put, remove } from "../core/change.ts";
 import { purgedFrom, purgeEvents } from "../core/purge.ts";
 import { defineReadModel, nothing } from "../core/read-model.ts";
-import { defineTable } from "../core/table.ts";
-
-export type IssueRow = Readonly<{
-  id: IssueId;
-  project_id: ProjectId;
-  /** Null until the issue has a number; it is not shown before. */
-  local_id: LocalId | null;
-  title: string;
-  description: string;
-  status: IssueStatus;
-  assignee_ids: readonly UserId[];
-  /** Some of them may be of labels that were deleted. */
-  label_ids: readonly LabelId[];
-  author_id: UserId;
-  updated_by_id: UserId;
-  created_at: Date;
-  updated_at: Date;
-}>;
+import { column, defineTable, type RowOf } from "../core/table.ts";
 
 /** How many numbered issues a project has in a status: counting them would take longer the more there are. */
-export type IssueTotalRow = Readonly<{
-  project_id: ProjectId;
-  status: IssueStatus;
-  total: bigint;
-}>;
-
-const totals = defineTable<IssueTotalRow>({
+const totals = defineTable({
   name: "issue_total",
-  columns: { project_id: "uuid", status: "text", total: "bigint" },
+  columns: { project_id: column<ProjectId>("uuid"), status: column<IssueStatus>("text"), total: "bigint" },
   key: ["project_id", "status"],
 });
 
-const issues = defineTable<IssueRow>({
+export type IssueTotalRow = RowOf<typeof totals>;
+
+const issues = defineTable({
   name: "issue",
   columns: {
-    id: "uuid",
-    project_id: "uuid",
-    local_id: "integer null",
+    id: column<IssueId>("uuid"),
+    project_id: column<ProjectId>("uuid"),
+    /** Null until the issue has a number; it is not shown before. */
+    local_id: column<LocalId | null>("integer null"),
     title: "text",
     description: "text",
-    status: "text",
-    assignee_ids: "uuid[]",
-    label_ids: "uuid[]",
-    author_id: "uuid",
-    updated_by_id: "uuid",
+    status: column<IssueStatus>("text"),
+    assignee_ids: column<readonly UserId[]>("uuid[]"),
+    /** Some of them may be of labels that were deleted. */
+    label_ids: column<readonly LabelId[]>("uuid[]"),
+    author_id: column<UserId>("uuid"),
+    updated_by_id: column<UserId>("uuid"),
     created_at: "timestamptz",
     updated_at: "timestamptz",
   },
@@ -71,6 +52,8 @@ const issues = defineTable<IssueRow>({
   ],
   counts: [{ table: totals, where: "local_id is not null" }],
 });
+
+export type IssueRow = RowOf<typeof issues>;
 
 export const issueProjection = defineReadModel({
   name: "issue",

@@ -5,25 +5,15 @@ import { LabelId, labelEvents, normaliseTitle } from "../../events/label/label.t
 import { change, put, remove } from "../core/change.ts";
 import { purgedFrom, purgeEvents } from "../core/purge.ts";
 import { defineReadModel } from "../core/read-model.ts";
-import { defineTable } from "../core/table.ts";
+import { column, defineTable, type RowOf } from "../core/table.ts";
 import type { Slice } from "../list/list-rows.ts";
 import { counted } from "../list/total.ts";
 
-export type LabelRow = Readonly<{
-  id: LabelId;
-  project_id: ProjectId;
-  title: string;
-  title_normalised: string;
-  description: string | null;
-  hex_color: string;
-  created_at: Date;
-}>;
-
-const labels = defineTable<LabelRow>({
+const labels = defineTable({
   name: "label",
   columns: {
-    id: "uuid",
-    project_id: "uuid",
+    id: column<LabelId>("uuid"),
+    project_id: column<ProjectId>("uuid"),
     title: "text",
     title_normalised: 'text collate "C"',
     description: "text null",
@@ -33,6 +23,8 @@ const labels = defineTable<LabelRow>({
   key: ["id"],
   indexes: ["(project_id, title_normalised, id)"],
 });
+
+export type LabelRow = RowOf<typeof labels>;
 
 export const labelProjection = defineReadModel({
   name: "label",

@@ -7,17 +7,8 @@ import {
 } from "../../events/login/connection.ts";
 import { change, put } from "../core/change.ts";
 import { defineReadModel } from "../core/read-model.ts";
-import { defineTable } from "../core/table.ts";
+import { column, defineTable, type RowOf } from "../core/table.ts";
 import type { Slice } from "../list/list-rows.ts";
-
-/** Secrets in `details` stay sealed: they are decrypted at a login. */
-type LoginConnectionRow = Readonly<{
-  id: string;
-  kind: ConnectionKind;
-  details: unknown;
-  is_enabled: boolean;
-  created_at: Date;
-}>;
 
 export type LoginConnection<Details extends ConnectionDetails = ConnectionDetails> = Readonly<{
   id: string;
@@ -32,11 +23,12 @@ export type ConnectionOf<Kind extends ConnectionKind> = LoginConnection<
 
 const table = "login_connection";
 
-const connections = defineTable<LoginConnectionRow>({
+/** Secrets in `details` stay sealed: they are decrypted at a login. */
+const connections = defineTable({
   name: table,
   columns: {
     id: "uuid",
-    kind: "text",
+    kind: column<ConnectionKind>("text"),
     details: "jsonb",
     is_enabled: "boolean",
     created_at: "timestamptz",
@@ -44,6 +36,8 @@ const connections = defineTable<LoginConnectionRow>({
   key: ["id"],
   lateIndexes: ["(kind, created_at, id)"],
 });
+
+type LoginConnectionRow = RowOf<typeof connections>;
 
 export const loginConnectionProjection = defineReadModel({
   name: "login_connection",

@@ -5,32 +5,26 @@ import { externalIdentityEvents } from "../../events/login/external-identity.ts"
 import { userEvents } from "../../events/user/user.ts";
 import { put, remove } from "../core/change.ts";
 import { defineReadModel } from "../core/read-model.ts";
-import { defineTable } from "../core/table.ts";
+import { column, defineTable, type RowOf } from "../core/table.ts";
 
 const { UserForgotten } = userEvents;
 
-export type ExternalIdentityRow = Readonly<{
-  connection_id: string;
-  subject_digest: string;
-  subject: Sealed;
-  user_id: string;
-  linked_at: Date;
-}>;
-
 const table = "external_identity";
 
-const identities = defineTable<ExternalIdentityRow>({
+const identities = defineTable({
   name: table,
   columns: {
     connection_id: "uuid",
     subject_digest: "text",
-    subject: "text",
+    subject: column<Sealed>("text"),
     user_id: "uuid",
     linked_at: "timestamptz",
   },
   key: ["connection_id", "subject_digest"],
   indexes: ["(user_id)"],
 });
+
+export type ExternalIdentityRow = RowOf<typeof identities>;
 
 export const externalIdentityProjection = defineReadModel({
   name: "external_identity",

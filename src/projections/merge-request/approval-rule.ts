@@ -11,44 +11,35 @@ import { matchesTemplate } from "../../platform/name-template.ts";
 import { change, put, remove, removeAll } from "../core/change.ts";
 import { purgeEvents } from "../core/purge.ts";
 import { defineReadModel } from "../core/read-model.ts";
-import { defineTable } from "../core/table.ts";
+import { column, defineTable, type RowOf } from "../core/table.ts";
 import { type Below, handedDown } from "../instance/template-setting.ts";
 
-export type ApprovalRuleRow = Readonly<{
-  id: string;
-  parent_id: string;
-  parent_type: ParentType;
-  name: string;
-  /** A template of names. */
-  target_branch: string;
-  minimal_approvals: number;
-  approver_ids: readonly UserId[];
-  created_at: Date;
-}>;
-
-type ConfigurationRow = Readonly<{ parent_id: string; configuration: ApprovalConfiguration }>;
-
-const rules = defineTable<ApprovalRuleRow>({
+const rules = defineTable({
   name: "approval_rule",
   columns: {
     id: "uuid",
     parent_id: "uuid",
-    parent_type: "text",
+    parent_type: column<ParentType>("text"),
     name: "text",
+    /** A template of names. */
     target_branch: "text",
     minimal_approvals: "integer",
-    approver_ids: "uuid[]",
+    approver_ids: column<readonly UserId[]>("uuid[]"),
     created_at: "timestamptz",
   },
   key: ["id"],
   indexes: ["(parent_id, created_at, id)"],
 });
 
-const configurations = defineTable<ConfigurationRow>({
+export type ApprovalRuleRow = RowOf<typeof rules>;
+
+const configurations = defineTable({
   name: "approval_configuration",
-  columns: { parent_id: "uuid", configuration: "jsonb" },
+  columns: { parent_id: "uuid", configuration: column<ApprovalConfiguration>("jsonb") },
   key: ["parent_id"],
 });
+
+type ConfigurationRow = RowOf<typeof configurations>;
 
 export const approvalProjection = defineReadModel({
   name: "approval",

@@ -6,47 +6,28 @@ import { discussionEvents } from "../../events/merge-request/discussion.ts";
 import { change, put, remove } from "../core/change.ts";
 import { purgedFrom, purgeEvents } from "../core/purge.ts";
 import { defineReadModel } from "../core/read-model.ts";
-import { defineTable } from "../core/table.ts";
+import { column, defineTable, type RowOf } from "../core/table.ts";
 import { sharedLength } from "../list/text-share.ts";
 import { counted } from "../list/total.ts";
 
-export type DiscussionNoteRow = Readonly<{
-  id: string;
-  /** Of the first note; its own for the first note. */
-  discussion_id: string;
-  merge_request_id: string;
-  project_id: string;
-  message: string;
-  author_id: UserId;
-  created_at: Date;
-  /** Place in the discussion. */
-  revision: bigint;
-  /** The rest is null for replies. */
-  resolved: boolean | null;
-  base_commit: ObjectId | null;
-  start_commit: ObjectId | null;
-  target_commit: ObjectId | null;
-  new_path: string | null;
-  old_path: string | null;
-  new_line: number | null;
-  old_line: number | null;
-}>;
-
-const notes = defineTable<DiscussionNoteRow>({
+const notes = defineTable({
   name: "discussion_note",
   columns: {
     id: "uuid",
+    /** Of the first note; its own for the first note. */
     discussion_id: "uuid",
     merge_request_id: "uuid",
     project_id: "uuid",
     message: "text",
-    author_id: "uuid",
+    author_id: column<UserId>("uuid"),
     created_at: "timestamptz",
+    /** Place in the discussion. */
     revision: "bigint",
+    /** The rest is null for replies. */
     resolved: "boolean null",
-    base_commit: "text null",
-    start_commit: "text null",
-    target_commit: "text null",
+    base_commit: column<ObjectId | null>("text null"),
+    start_commit: column<ObjectId | null>("text null"),
+    target_commit: column<ObjectId | null>("text null"),
     new_path: "text null",
     old_path: "text null",
     new_line: "integer null",
@@ -59,6 +40,8 @@ const notes = defineTable<DiscussionNoteRow>({
     "(merge_request_id, created_at, id) where id = discussion_id",
   ],
 });
+
+export type DiscussionNoteRow = RowOf<typeof notes>;
 
 export const discussionProjection = defineReadModel({
   name: "discussion",

@@ -7,6 +7,8 @@ import type {
   MergeRequestDetails,
   MergeRequestEvent,
 } from "../../events/merge-request/merge-request.ts";
+import { type Change, statement } from "../core/change.ts";
+import { column, defineTable, type RowOf } from "../core/table.ts";
 
 export const mergeRequestStatuses = ["OPENED", "MERGED", "CLOSED", "CANCELED", "FAILED"] as const;
 export type MergeRequestStatus = (typeof mergeRequestStatuses)[number];
@@ -21,71 +23,101 @@ export const mergeRequestStatusTitles: Readonly<Record<MergeRequestStatus, strin
 
 export type AutoMerge = Readonly<{ sourceCommit: string; choice: MergeChoice; setById: UserId }>;
 
-export type StoredMergeRequest = Readonly<{
-  id: MergeRequestId;
-  /** Of the target branch. */
-  project_id: ProjectId;
-  /** Null until it is numbered; it is not shown before. */
-  local_id: number | null;
-  /** Of the event that opened it. */
-  created_position: bigint;
-  source_project_id: ProjectId;
-  source_branch: string;
-  target_branch: string;
-  /** Newest version of the source that is kept. */
-  source_commit: ObjectId;
-  title: string;
-  description: string;
-  remove_source_branch: boolean;
-  squash_commit: boolean;
-  /** As it was set; the title may mark a draft as well. */
-  work_in_progress: boolean;
-  /** By either. */
-  is_draft: boolean;
-  assigned_user_ids: readonly UserId[];
-  reviewer_ids: readonly UserId[];
-  label_ids: readonly LabelId[];
-  status: MergeRequestStatus;
-  author_id: UserId;
-  created_at: Date;
-  updated_at: Date;
-  /** Its own; null: those of the project. */
-  approval_rules: readonly ApprovalRule[] | null;
-  auto_merge: AutoMerge | null;
-  /** Counts for the author until it is merged, and then for the project. */
-  brought_bytes: bigint;
-  refs_deleted: boolean;
-  /** Why it failed. */
-  failure: string | null;
-  /** The four are null until it is merged. */
-  merge_id: string | null;
-  merge_commit: ObjectId | null;
-  merged_by_id: UserId | null;
-  merged_at: Date | null;
-}>;
+export const requests = defineTable({
+  name: "merge_request",
+  columns: {
+    id: column<MergeRequestId>("uuid"),
+    /** Of the target branch. */
+    project_id: column<ProjectId>("uuid"),
+    /** Null until it is numbered; it is not shown before. */
+    local_id: "integer null",
+    /** Of the event that opened it. */
+    created_position: "bigint",
+    source_project_id: column<ProjectId>("uuid"),
+    source_branch: "text",
+    target_branch: "text",
+    /** Newest version of the source that is kept. */
+    source_commit: column<ObjectId>("text"),
+    title: "text",
+    description: "text",
+    remove_source_branch: "boolean",
+    squash_commit: "boolean",
+    /** As it was set; the title may mark a draft as well. */
+    work_in_progress: "boolean",
+    /** By either. */
+    is_draft: "boolean",
+    assigned_user_ids: column<readonly UserId[]>("uuid[]"),
+    reviewer_ids: column<readonly UserId[]>("uuid[]"),
+    label_ids: column<readonly LabelId[]>("uuid[]"),
+    status: column<MergeRequestStatus>("text"),
+    author_id: column<UserId>("uuid"),
+    created_at: "timestamptz",
+    updated_at: "timestamptz",
+    /** Its own; null: those of the project. */
+    approval_rules: column<readonly ApprovalRule[] | null>("jsonb null"),
+    auto_merge: column<AutoMerge | null>("jsonb null"),
+    /** Counts for the author until it is merged, and then for the project. */
+    brought_bytes: "bigint",
+    refs_deleted: "boolean",
+    /** Why it failed. */
+    failure: "text null",
+    /** The four are null until it is merged. */
+    merge_id: "uuid null",
+    merge_commit: column<ObjectId | null>("text null"),
+    merged_by_id: column<UserId | null>("uuid null"),
+    merged_at: "timestamptz null",
+  },
+  key: ["id"],
+  unique: ["(project_id, local_id)"],
+  lateIndexes: [
+    "(project_id, status, created_at, id)",
+    "(project_id, created_at, id)",
+    "(project_id, updated_at, id)",
+    "(source_project_id, source_branch, status)",
+    "(created_at) where local_id is null",
+    "(updated_at) where auto_merge is not null",
+    "(author_id) where brought_bytes > 0",
+    "(project_id) where brought_bytes > 0",
+  ],
+});
+
+export type StoredMergeRequest = RowOf<typeof requests>;
+
+export const approvals = defineTable({
+  name: "merge_request_approval",
+  columns: {
+    merge_request_id: "uuid",
+    approver_id: column<UserId>("uuid"),
+    source_commit: column<ObjectId>("text"),
+    approved_at: "timestamptz",
+  },
+  key: ["merge_request_id", "approver_id"],
+});
+
+export type MergeRequestApprovalRow = RowOf<typeof approvals>;
+
+/** Merges that were begun, whether or not they were made. */
+export const merges = defineTable({
+  name: "merge_request_merge",
+  columns: {
+    /** Command id of the change of the target branch. */
+    id: "uuid",
+    merge_request_id: "uuid",
+    target_before: column<ObjectId>("text"),
+    source_commit: column<ObjectId>("text"),
+    merge_commit: column<ObjectId>("text"),
+    remove_source_branch: "boolean",
+    begun_by_id: column<UserId>("uuid"),
+    begun_at: "timestamptz",
+  },
+  key: ["id"],
+  indexes: ["(merge_request_id)"],
+});
+
+export type MergeRequestMergeRow = RowOf<typeof merges>;
 
 /** As queries give it. */
 export type MergeRequestRow = StoredMergeRequest & Readonly<{ local_id: number }>;
-
-export type MergeRequestApprovalRow = Readonly<{
-  merge_request_id: string;
-  approver_id: UserId;
-  source_commit: ObjectId;
-  approved_at: Date;
-}>;
-
-/** A merge that was begun, whether or not it was made. */
-export type MergeRequestMergeRow = Readonly<{
-  /** Command id of the change of the target branch. */
-  id: string;
-  merge_request_id: string;
-  target_before: ObjectId;
-  source_commit: ObjectId;
-  merge_commit: ObjectId;
-  remove_source_branch: boolean;
-  begun_by_id: UserId;
-  begun_at: Date;
-}>;
 
 /** The title marks a draft in one of the usual ways. */
 const isDraftTitle = (title: string): boolean => /^(?:draft|wip):/i.test(title.trimStart());
@@ -139,3 +171,12 @@ export function newMergeRequest(
     merged_at: null,
   };
 }
+
+/** Removes what has no project id of its own with the requests of a project. */
+export const purgeRequests = (projectId: string): Change =>
+  statement(
+    `with gone as (delete from merge_request where project_id = ? returning id),
+       begun as (delete from merge_request_merge where merge_request_id in (select id from gone))
+     delete from merge_request_approval where merge_request_id in (select id from gone)`,
+    [projectId],
+  );

@@ -5,8 +5,15 @@ import { mergeRequestEvents } from "../../events/merge-request/merge-request.ts"
 import { type Change, change, put, remove, type Values } from "../core/change.ts";
 import { purgeEvents } from "../core/purge.ts";
 import { defineReadModel, nothing } from "../core/read-model.ts";
-import { editedColumnsOf, newMergeRequest, type StoredMergeRequest } from "./merge-request-row.ts";
-import { approvals, merges, purgeRequests, requests } from "./merge-request-table.ts";
+import {
+  approvals,
+  editedColumnsOf,
+  merges,
+  newMergeRequest,
+  purgeRequests,
+  requests,
+  type StoredMergeRequest,
+} from "./merge-request-row.ts";
 
 export const mergeRequestProjection = defineReadModel({
   name: "merge_request",

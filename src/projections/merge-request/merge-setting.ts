@@ -10,19 +10,15 @@ import {
 import { put } from "../core/change.ts";
 import { purgedFrom, purgeEvents } from "../core/purge.ts";
 import { defineReadModel } from "../core/read-model.ts";
-import { defineTable } from "../core/table.ts";
+import { column, defineTable, type RowOf } from "../core/table.ts";
 
-type Row = Readonly<{
-  project_id: string;
-  settings: MergeSettings | null;
-  messages: MergeMessages | null;
-}>;
-
-const mergeSettings = defineTable<Row>({
+const mergeSettings = defineTable({
   name: "merge_setting",
-  columns: { project_id: "uuid", settings: "jsonb null", messages: "jsonb null" },
+  columns: { project_id: "uuid", settings: column<MergeSettings | null>("jsonb null"), messages: column<MergeMessages | null>("jsonb null") },
   key: ["project_id"],
 });
+
+type Row = RowOf<typeof mergeSettings>;
 
 export const mergeSettingProjection = defineReadModel({
   name: "merge_setting",

@@ -4,27 +4,10 @@ import { idInStream } from "../../events/core/stream.ts";
 import { oauthApplicationEvents } from "../../events/oauth/application.ts";
 import { change, put, remove, statement } from "../core/change.ts";
 import { defineReadModel } from "../core/read-model.ts";
-import { defineTable } from "../core/table.ts";
+import { column, defineTable, type RowOf } from "../core/table.ts";
 import { oldestFirst, type Part, type Slice } from "../list/list-rows.ts";
 
-export type OAuthApplicationRow = Readonly<{
-  id: string;
-  owner_id: string;
-  name: string;
-  description: string;
-  homepage_url: string;
-  callback_url: string;
-  is_standalone: boolean;
-  is_registered: boolean;
-  client_id: string;
-  /** Opened only for its owner's eyes. */
-  client_secret: Sealed;
-  created_at: Date;
-  /** Codes that were given before are void; null when the address never changed. */
-  callback_changed_at: Date | null;
-}>;
-
-const applications = defineTable<OAuthApplicationRow>({
+const applications = defineTable({
   name: "oauth_application",
   columns: {
     id: "uuid",
@@ -36,14 +19,18 @@ const applications = defineTable<OAuthApplicationRow>({
     is_standalone: "boolean",
     is_registered: "boolean",
     client_id: "text",
-    client_secret: "text",
+    /** Opened only for its owner's eyes. */
+    client_secret: column<Sealed>("text"),
     created_at: "timestamptz",
+    /** Codes that were given before are void; null when the address never changed. */
     callback_changed_at: "timestamptz null",
   },
   key: ["id"],
   unique: ["(client_id)"],
   lateIndexes: ["(owner_id, created_at, id)"],
 });
+
+export type OAuthApplicationRow = RowOf<typeof applications>;
 
 export const oauthApplicationProjection = defineReadModel({
   name: "oauth_application",

@@ -12,44 +12,27 @@ import { userEvents } from "../../events/user/user.ts";
 import { announcedAs, channel } from "../core/announce.ts";
 import { announce, type Change, change, put, remove, statement } from "../core/change.ts";
 import { defineReadModel } from "../core/read-model.ts";
-import { defineTable } from "../core/table.ts";
+import { column, defineTable, type RowOf } from "../core/table.ts";
 import type { Slice } from "../list/list-rows.ts";
-
-export type OAuthAuthorizationRow = Readonly<{
-  id: OAuthAuthorizationId;
-  user_id: UserId;
-  application_id: OAuthApplicationId;
-  /** What the user agreed to. */
-  scopes: readonly Scope[];
-  code_hash: string;
-  redirect_uri: string | null;
-  code_challenge: string | null;
-  approved_at: Date;
-  /** All null until the code was redeemed. */
-  access_hash: string | null;
-  access_scopes: readonly Scope[] | null;
-  access_expires_at: Date | null;
-}>;
-
-/** Every refresh token an authorization gave, so that one that comes again is known. */
-type RefreshTokenRow = Readonly<{ hash: string; authorization_id: string }>;
 
 const { OAuthApplicationDeleted } = oauthApplicationEvents;
 const { UserForgotten } = userEvents;
 
-const authorizations = defineTable<OAuthAuthorizationRow>({
+const authorizations = defineTable({
   name: "oauth_authorization",
   columns: {
-    id: "uuid",
-    user_id: "uuid",
-    application_id: "uuid",
-    scopes: "text[]",
+    id: column<OAuthAuthorizationId>("uuid"),
+    user_id: column<UserId>("uuid"),
+    application_id: column<OAuthApplicationId>("uuid"),
+    /** What the user agreed to. */
+    scopes: column<readonly Scope[]>("text[]"),
     code_hash: "text",
     redirect_uri: "text null",
     code_challenge: "text null",
     approved_at: "timestamptz",
+    /** All null until the code was redeemed. */
     access_hash: "text null",
-    access_scopes: "text[] null",
+    access_scopes: column<readonly Scope[] | null>("text[] null"),
     access_expires_at: "timestamptz null",
   },
   key: ["id"],
@@ -57,7 +40,10 @@ const authorizations = defineTable<OAuthAuthorizationRow>({
   indexes: ["(application_id)", "(user_id, application_id)"],
 });
 
-const refreshTokens = defineTable<RefreshTokenRow>({
+export type OAuthAuthorizationRow = RowOf<typeof authorizations>;
+
+/** Every refresh token an authorization gave, so that one that comes again is known. */
+const refreshTokens = defineTable({
   name: "oauth_refresh_token",
   columns: { hash: "text", authorization_id: "uuid" },
   key: ["hash"],

@@ -1,79 +1,25 @@
 import type { PackageFileId, PackageId, PackageVersionId } from "../../events/core/ids.ts";
 import type { PackageType, PackageUploadType } from "../../events/package/version.ts";
 import { type Change, statement } from "../core/change.ts";
-import { defineTable } from "../core/table.ts";
-import type { FileColumns } from "./file-column.ts";
+import { column, defineTable, type RowOf } from "../core/table.ts";
 import { fileBytes, livePackages, liveVersions } from "./total.ts";
 
-export type PackageRow = Readonly<{
-  id: PackageId;
-  registry_id: string;
-  type: PackageType;
-  name: string;
-  group_id: string;
-  artifact_id: string;
-  /** How many of its versions are not deleted. */
-  live_versions: bigint;
-}>;
-
-export type StoredVersion = Readonly<{
-  id: PackageVersionId;
-  package_id: PackageId;
-  /** Of its package. */
-  registry_id: string;
-  version: string;
-  language_version: string | null;
-  /** Of its creation in the log. */
-  created_position: bigint;
-  /** Of the last change of what indexes show of it. */
-  changed_position: bigint;
-  created_at: Date;
-  /** Null: it is not yanked. */
-  yank_reason: string | null;
-  /** Empty: it is not deprecated. */
-  deprecation: string;
-  deleted_at: Date | null;
-}>;
-
-export type PackageFileRow = FileColumns &
-  Readonly<{
-    id: PackageFileId;
-    package_version_id: PackageVersionId;
-    name: string;
-    bytes: bigint;
-    md5: string;
-    sha1: string;
-    sha256: string;
-    sha512: string;
-    metadata: string | null;
-    upload_type: PackageUploadType;
-    /** Of its content. */
-    created_at: Date;
-  }>;
-
-type StoredPackage = PackageRow &
-  Readonly<{
-    /** When a version last went for good or began anew, which changes the order of the others. */
-    reset_position: bigint;
-    /** Changes seldom, so that most changes of the number of versions touch no index. */
-    is_live: boolean;
-    /** Position and time of the last change of what indexes show of it. */
-    revision: bigint;
-    changed_at: Date | null;
-  }>;
-
-export const packages = defineTable<StoredPackage>({
+export const packages = defineTable({
   name: "package",
   columns: {
-    id: "uuid",
+    id: column<PackageId>("uuid"),
     registry_id: "text",
-    type: "text",
+    type: column<PackageType>("text"),
     name: "text",
     group_id: "text",
     artifact_id: "text",
+    /** When a version last went for good or began anew, which changes the order of the others. */
     reset_position: "bigint default 0",
+    /** How many of its versions are not deleted. */
     live_versions: "bigint default 0",
+    /** Changes seldom, so that most changes of the number of versions touch no index. */
     is_live: "boolean default false",
+    /** Position and time of the last change of what indexes show of it. */
     revision: "bigint default 0",
     changed_at: "timestamptz null",
   },
@@ -85,18 +31,25 @@ export const packages = defineTable<StoredPackage>({
   counts: [{ table: livePackages, where: "is_live" }],
 });
 
-export const versions = defineTable<StoredVersion>({
+export type PackageRow = RowOf<typeof packages>;
+
+export const versions = defineTable({
   name: "package_version",
   columns: {
-    id: "uuid",
-    package_id: "uuid",
+    id: column<PackageVersionId>("uuid"),
+    package_id: column<PackageId>("uuid"),
+    /** Of its package. */
     registry_id: "text",
     version: "text",
     language_version: "text null",
+    /** Of its creation in the log. */
     created_position: "bigint",
+    /** Of the last change of what indexes show of it. */
     changed_position: "bigint",
     created_at: "timestamptz",
+    /** Null: it is not yanked. */
     yank_reason: "text null",
+    /** Empty: it is not deprecated. */
     deprecation: "text",
     deleted_at: "timestamptz null",
   },
@@ -110,19 +63,15 @@ export const versions = defineTable<StoredVersion>({
   counts: [{ table: liveVersions, where: "deleted_at is null" }],
 });
 
-type StoredFile = PackageFileRow &
-  Readonly<{
-    package_id: PackageId;
-    /** Null only until the batch of events that brings it is written. */
-    registry_id: string | null;
-  }>;
+export type StoredVersion = RowOf<typeof versions>;
 
-export const files = defineTable<StoredFile>({
+export const files = defineTable({
   name: "package_file",
   columns: {
-    id: "uuid",
-    package_version_id: "uuid",
-    package_id: "uuid",
+    id: column<PackageFileId>("uuid"),
+    package_version_id: column<PackageVersionId>("uuid"),
+    package_id: column<PackageId>("uuid"),
+    /** Null only until the batch of events that brings it is written. */
     registry_id: "text null",
     name: "text",
     bytes: "bigint",
@@ -131,10 +80,14 @@ export const files = defineTable<StoredFile>({
     sha256: "text",
     sha512: "text",
     metadata: "text null",
+    /** What indexes show of a file of PyPI, whose metadata holds a long text; null: all of it. */
     shown: "text null",
+    /** The key by which debuggers request a file of symbols; null: it is another. */
     symbol: "text null",
+    /** Why the client of the ecosystem cannot parse it, which keeps it out of indexes; null: it can. */
     unreadable: "text null",
-    upload_type: "text",
+    upload_type: column<PackageUploadType>("text"),
+    /** Of its content. */
     created_at: "timestamptz",
   },
   key: ["id"],
@@ -147,26 +100,21 @@ export const files = defineTable<StoredFile>({
   counts: [{ table: fileBytes, where: "registry_id is not null", sum: "bytes" }],
 });
 
-export const tags = defineTable<Readonly<{ package_id: PackageId; tag: string; version: string }>>({
+export type PackageFileRow = RowOf<typeof files>;
+
+export const tags = defineTable({
   name: "package_tag",
-  columns: { package_id: "uuid", tag: "text", version: "text" },
+  columns: { package_id: column<PackageId>("uuid"), tag: "text", version: "text" },
   key: ["package_id", "tag"],
 });
 
 /** Whose a registry is, so that its packages go with the owner. */
-export const registries = defineTable<
-  Readonly<{
-    id: string;
-    owner_id: string;
-    /** Position and time of the last change of what its indexes show. */
-    revision: bigint;
-    changed_at: Date | null;
-  }>
->({
+export const registries = defineTable({
   name: "package_registry",
   columns: {
     id: "text",
     owner_id: "text",
+    /** Position and time of the last change of what its indexes show. */
     revision: "bigint default 0",
     changed_at: "timestamptz null",
   },

@@ -1,26 +1,21 @@
 import type { Knex } from "knex";
 
 import { type Change, derive } from "../core/change.ts";
-import { defineTable } from "../core/table.ts";
+import { defineTable, type RowOf } from "../core/table.ts";
 
-type Total = Readonly<{ total: bigint }>;
-type RegistryTotalRow = Readonly<{ registry_id: string }> & Total;
 const ofRegistry = {
   columns: { registry_id: "text", total: "bigint" },
   key: ["registry_id"],
 } as const;
 
 /** Packages that have a version which is not deleted. */
-export const livePackages = defineTable<RegistryTotalRow>({ name: "package_total", ...ofRegistry });
+export const livePackages = defineTable({ name: "package_total", ...ofRegistry });
 
 /** Of all files, deleted versions included. */
-export const fileBytes = defineTable<RegistryTotalRow>({
-  name: "package_file_bytes",
-  ...ofRegistry,
-});
+export const fileBytes = defineTable({ name: "package_file_bytes", ...ofRegistry });
 
 /** Versions that are not deleted. */
-export const liveVersions = defineTable<Readonly<{ package_id: string }> & Total>({
+export const liveVersions = defineTable({
   name: "package_version_total",
   columns: { package_id: "uuid", total: "bigint" },
   key: ["package_id"],
@@ -53,7 +48,7 @@ export const refreshRegistry = (packageId: string): Change =>
 
 /** How many packages of these registries have a version that is not deleted. */
 export async function countLivePackages(db: Knex, registryIds: readonly string[]): Promise<number> {
-  const row = await db<RegistryTotalRow>("package_total")
+  const row = await db<RowOf<typeof livePackages>>("package_total")
     .whereRaw("registry_id = any(?::text[])", [[...registryIds]])
     .sum<Readonly<{ total: string | null }>[]>({ total: "total" })
     .first();

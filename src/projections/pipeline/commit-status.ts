@@ -6,38 +6,27 @@ import type { PipelineStatus } from "../../events/pipeline/status.ts";
 import { put } from "../core/change.ts";
 import { purgedFrom, purgeEvents } from "../core/purge.ts";
 import { defineReadModel } from "../core/read-model.ts";
-import { defineTable } from "../core/table.ts";
+import { column, defineTable, type RowOf } from "../core/table.ts";
 
-export type CommitStatusRow = Readonly<{
-  project_id: string;
-  commit_id: string;
-  name: string;
-  status: PipelineStatus;
-  ref: string | null;
-  target_url: string | null;
-  description: string | null;
-  reported_by_id: UserId;
-  created_at: Date;
-  updated_at: Date;
-}>;
-
-const statuses = defineTable<CommitStatusRow>({
+const statuses = defineTable({
   name: "commit_status",
   columns: {
     project_id: "uuid",
     commit_id: "text",
     name: "text",
-    status: "text",
+    status: column<PipelineStatus>("text"),
     ref: "text null",
     target_url: "text null",
     description: "text null",
-    reported_by_id: "uuid",
+    reported_by_id: column<UserId>("uuid"),
     created_at: "timestamptz",
     updated_at: "timestamptz",
   },
   key: ["project_id", "commit_id", "name"],
   kept: ["created_at"],
 });
+
+export type CommitStatusRow = RowOf<typeof statuses>;
 
 export const commitStatusProjection = defineReadModel({
   name: "commit_status",

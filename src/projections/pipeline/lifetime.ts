@@ -3,28 +3,22 @@ import type { Knex } from "knex";
 import { pipelineLifetimeEvents } from "../../events/pipeline/lifetime.ts";
 import { put } from "../core/change.ts";
 import { defineReadModel } from "../core/read-model.ts";
-import { defineTable } from "../core/table.ts";
+import { column, defineTable, type RowOf } from "../core/table.ts";
 import type { PipelineRow } from "./table.ts";
 
-export type LifetimeRow = Readonly<{
-  id: string;
-  parent_id: string;
-  parent_type: "COMPANY" | "TEAM";
-  lifetime_days: number;
-  enabled: boolean;
-}>;
-
-const lifetimes = defineTable<LifetimeRow>({
+const lifetimes = defineTable({
   name: "pipeline_lifetime",
   columns: {
     parent_id: "uuid",
     id: "uuid",
-    parent_type: "text",
+    parent_type: column<"COMPANY" | "TEAM">("text"),
     lifetime_days: "integer",
     enabled: "boolean",
   },
   key: ["parent_id"],
 });
+
+type LifetimeRow = RowOf<typeof lifetimes>;
 
 export const pipelineLifetimeProjection = defineReadModel({
   name: "pipeline_lifetime",

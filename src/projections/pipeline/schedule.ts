@@ -6,37 +6,21 @@ import { pipelineScheduleEvents, type ScheduleSettings } from "../../events/pipe
 import { change, put, remove } from "../core/change.ts";
 import { purgedFrom, purgeEvents } from "../core/purge.ts";
 import { defineReadModel } from "../core/read-model.ts";
-import { defineTable } from "../core/table.ts";
+import { column, defineTable, type RowOf } from "../core/table.ts";
 
-export type ScheduleRow = Readonly<{
-  id: string;
-  project_id: ProjectId;
-  description: string;
-  cron: string;
-  timezone: string;
-  ref: string;
-  is_tag: boolean;
-  active: boolean;
-  variables: Sealed | null;
-  owner_id: UserId;
-  next_run_at: Date | null;
-  last_run_at: Date | null;
-  created_at: Date;
-}>;
-
-const schedules = defineTable<ScheduleRow>({
+const schedules = defineTable({
   name: "pipeline_schedule",
   columns: {
     id: "uuid",
-    project_id: "uuid",
+    project_id: column<ProjectId>("uuid"),
     description: "text",
     cron: "text",
     timezone: "text",
     ref: "text",
     is_tag: "boolean",
     active: "boolean",
-    variables: "text null",
-    owner_id: "uuid",
+    variables: column<Sealed | null>("text null"),
+    owner_id: column<UserId>("uuid"),
     next_run_at: "timestamptz null",
     last_run_at: "timestamptz null",
     created_at: "timestamptz",
@@ -45,6 +29,8 @@ const schedules = defineTable<ScheduleRow>({
   indexes: ["(project_id, created_at, id)"],
   lateIndexes: ["(next_run_at)"],
 });
+
+export type ScheduleRow = RowOf<typeof schedules>;
 
 const dateOrNull = (at: string | null): Date | null => (at === null ? null : new Date(at));
 

@@ -7,129 +7,48 @@ import type { PipelineOrigin } from "../../events/pipeline/pipeline.ts";
 import type { PipelineSource } from "../../events/pipeline/source.ts";
 import type { PipelineStatus } from "../../events/pipeline/status.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
-import { defineTable } from "../core/table.ts";
-
-export type PipelineRow = Readonly<{
-  id: PipelineId;
-  project_id: ProjectId;
-  /** Number in the project; null for a moment after it was created, and then it is not listed. */
-  local_id: number | null;
-  /** Number in the whole service. */
-  number: bigint | null;
-  ref: string;
-  is_tag: boolean;
-  commit_id: string;
-  before_commit_id: string | null;
-  source: PipelineSource;
-  user_id: UserId | null;
-  parent_pipeline_id: PipelineId | null;
-  parent_job_id: JobId | null;
-  merge_request: PipelineOrigin["mergeRequest"];
-  /** The target project of the merge request and the number there. */
-  merge_request_project_id: ProjectId | null;
-  merge_request_number: number | null;
-  started_by_id: string | null;
-  variables: Sealed | null;
-  name: string | null;
-  auto_cancel: "conservative" | "interruptible" | "none";
-  cancel_on_failure: boolean;
-  /** How many it has. */
-  jobs: number;
-  failure_reason: string | null;
-  status: PipelineStatus;
-  /** As a whole, and not restarted since. */
-  canceled: boolean;
-  /** Of its first job. */
-  started_at: Date | null;
-  finished_at: Date | null;
-  duration_seconds: number | null;
-  created_at: Date;
-}>;
-
-export type JobRow = Readonly<{
-  id: JobId;
-  pipeline_id: PipelineId;
-  project_id: ProjectId;
-  local_id: number | null;
-  /** Among the jobs of its pipeline, from 0. */
-  place: number;
-  name: string;
-  stage: string;
-  stage_index: number;
-  job_when: JobWhen;
-  may_fail: boolean;
-  needs: readonly string[] | null;
-  tags: readonly string[];
-  interruptible: boolean;
-  resource_group: string | null;
-  is_trigger: boolean;
-  /** Name of its environment as the file says it; null for none. */
-  environment: string | null;
-  /** The same with variables filled in, of the present run. */
-  environment_name: string | null;
-  status: PipelineStatus;
-  attempt: number;
-  /** An agent may take it: it is PENDING, or waits because no agent fits. */
-  queued: boolean;
-  block_reason: "RESOURCE_GROUP" | "NO_AGENT" | null;
-  agent_id: string | null;
-  /** SHA-256 of the token of the present run, hex; null when it has none or ended. */
-  token_hash: string | null;
-  released: boolean;
-  delayed_until: Date | null;
-  played_by_id: UserId | null;
-  /** Who last restarted it; it has their rights from then on. */
-  reset_by_id: UserId | null;
-  /** Given when it was started by hand. */
-  variables: Sealed | null;
-  failure_reason: JobFailureReason | null;
-  /** More than the reason says. */
-  failure_message: string | null;
-  exit_code: number | null;
-  child_pipeline_id: PipelineId | null;
-  queued_at: Date | null;
-  assigned_at: Date | null;
-  started_at: Date | null;
-  finished_at: Date | null;
-  created_at: Date;
-}>;
-
-type PipelineCountRow = Readonly<{ project_id: ProjectId; total: number }>;
+import { column, defineTable, type RowOf } from "../core/table.ts";
 
 /** Of those that have a number. */
-const pipelineCounts = defineTable<PipelineCountRow>({
+const pipelineCounts = defineTable({
   name: "pipeline_count",
-  columns: { project_id: "uuid", total: "integer" },
+  columns: { project_id: column<ProjectId>("uuid"), total: "integer" },
   key: ["project_id"],
 });
 
-export const pipelines = defineTable<PipelineRow>({
+export const pipelines = defineTable({
   name: "pipeline",
   columns: {
-    id: "uuid",
-    project_id: "uuid",
+    id: column<PipelineId>("uuid"),
+    project_id: column<ProjectId>("uuid"),
+    /** Number in the project; null for a moment after it was created, and then it is not listed. */
     local_id: "integer null",
+    /** Number in the whole service. */
     number: "bigint null",
     ref: "text",
     is_tag: "boolean",
     commit_id: "text",
     before_commit_id: "text null",
-    source: "text",
-    user_id: "uuid null",
-    parent_pipeline_id: "uuid null",
-    parent_job_id: "uuid null",
-    merge_request: "jsonb null",
-    merge_request_project_id: "uuid null",
+    source: column<PipelineSource>("text"),
+    user_id: column<UserId | null>("uuid null"),
+    parent_pipeline_id: column<PipelineId | null>("uuid null"),
+    parent_job_id: column<JobId | null>("uuid null"),
+    merge_request: column<PipelineOrigin["mergeRequest"]>("jsonb null"),
+    /** The target project of the merge request and the number there. */
+    merge_request_project_id: column<ProjectId | null>("uuid null"),
     merge_request_number: "integer null",
     started_by_id: "uuid null",
-    variables: "text null",
+    variables: column<Sealed | null>("text null"),
     name: "text null",
-    auto_cancel: "text",
+    auto_cancel: column<"conservative" | "interruptible" | "none">("text"),
     cancel_on_failure: "boolean",
+    /** How many it has. */
     jobs: "integer",
     failure_reason: "text null",
-    status: "text",
+    status: column<PipelineStatus>("text"),
+    /** As a whole, and not restarted since. */
     canceled: "boolean",
+    /** Of its first job. */
     started_at: "timestamptz null",
     finished_at: "timestamptz null",
     duration_seconds: "integer null",
@@ -149,42 +68,52 @@ export const pipelines = defineTable<PipelineRow>({
   counts: [{ table: pipelineCounts, where: "local_id is not null" }],
 });
 
+export type PipelineRow = RowOf<typeof pipelines>;
+
 /** A job moves several times, and each time into all indexes that have it: most have few jobs. */
-export const jobs = defineTable<JobRow>({
+export const jobs = defineTable({
   name: "pipeline_job",
   columns: {
-    id: "uuid",
-    pipeline_id: "uuid",
-    project_id: "uuid",
+    id: column<JobId>("uuid"),
+    pipeline_id: column<PipelineId>("uuid"),
+    project_id: column<ProjectId>("uuid"),
     local_id: "integer null",
+    /** Among the jobs of its pipeline, from 0. */
     place: "integer",
     name: "text",
     stage: "text",
     stage_index: "integer",
-    job_when: "text",
+    job_when: column<JobWhen>("text"),
     may_fail: "boolean",
     needs: "text[] null",
     tags: "text[]",
     interruptible: "boolean",
     resource_group: "text null",
     is_trigger: "boolean",
+    /** Name of its environment as the file says it; null for none. */
     environment: "text null",
+    /** The same with variables filled in, of the present run. */
     environment_name: "text null",
-    status: "text",
+    status: column<PipelineStatus>("text"),
     attempt: "integer",
+    /** An agent may take it: it is PENDING, or waits because no agent fits. */
     queued: "boolean default false",
-    block_reason: "text null",
+    block_reason: column<"RESOURCE_GROUP" | "NO_AGENT" | null>("text null"),
     agent_id: "uuid null",
+    /** SHA-256 of the token of the present run, hex; null when it has none or ended. */
     token_hash: "text null",
     released: "boolean default false",
     delayed_until: "timestamptz null",
-    played_by_id: "uuid null",
-    reset_by_id: "uuid null",
-    variables: "text null",
-    failure_reason: "text null",
+    played_by_id: column<UserId | null>("uuid null"),
+    /** Who last restarted it; it has their rights from then on. */
+    reset_by_id: column<UserId | null>("uuid null"),
+    /** Given when it was started by hand. */
+    variables: column<Sealed | null>("text null"),
+    failure_reason: column<JobFailureReason | null>("text null"),
+    /** More than the reason says. */
     failure_message: "text null",
     exit_code: "integer null",
-    child_pipeline_id: "uuid null",
+    child_pipeline_id: column<PipelineId | null>("uuid null"),
     queued_at: "timestamptz null",
     assigned_at: "timestamptz null",
     started_at: "timestamptz null",
@@ -210,27 +139,27 @@ export const jobs = defineTable<JobRow>({
   ],
 });
 
-type OfJob = Readonly<{
-  job_id: string;
-  pipeline_id: string;
-  project_id: string;
-  /** Of the job itself, or of the one that it waits for; see nameKeyOf. */
-  name_key: string;
-}>;
+export type JobRow = RowOf<typeof jobs>;
 
-const ofJob = { job_id: "uuid", pipeline_id: "uuid", project_id: "uuid", name_key: "uuid" };
+const ofJob = {
+  job_id: "uuid",
+  pipeline_id: "uuid",
+  project_id: "uuid",
+  /** Of the job itself, or of the one that it waits for; see nameKeyOf. */
+  name_key: "uuid",
+} as const;
 const byJob = ["(pipeline_id)", "(project_id)", "(name_key)"];
 
 /** The file's own words for a job, which only who runs it reads. */
-export const specs = defineTable<OfJob & Readonly<{ spec: object }>>({
+export const specs = defineTable({
   name: "pipeline_job_spec",
-  columns: { ...ofJob, spec: "jsonb" },
+  columns: { ...ofJob, spec: column<object>("jsonb") },
   key: ["job_id"],
   indexes: byJob,
 });
 
 /** A job waits for another one by its name. In a table of its own: jobs move, and each time into all indexes. */
-export const needs = defineTable<OfJob>({
+export const needs = defineTable({
   name: "pipeline_job_need",
   columns: ofJob,
   key: ["job_id", "name_key"],

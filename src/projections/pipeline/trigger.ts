@@ -5,31 +5,24 @@ import { pipelineTriggerEvents } from "../../events/pipeline/trigger.ts";
 import { put, remove } from "../core/change.ts";
 import { purgedFrom, purgeEvents } from "../core/purge.ts";
 import { defineReadModel } from "../core/read-model.ts";
-import { defineTable } from "../core/table.ts";
+import { column, defineTable, type RowOf } from "../core/table.ts";
 
-export type TriggerRow = Readonly<{
-  id: string;
-  project_id: ProjectId;
-  description: string;
-  token_hash: string;
-  owner_id: UserId;
-  created_at: Date;
-}>;
-
-const triggers = defineTable<TriggerRow>({
+const triggers = defineTable({
   name: "pipeline_trigger",
   columns: {
     id: "uuid",
-    project_id: "uuid",
+    project_id: column<ProjectId>("uuid"),
     description: "text",
     token_hash: "text",
-    owner_id: "uuid",
+    owner_id: column<UserId>("uuid"),
     created_at: "timestamptz",
   },
   key: ["id"],
   indexes: ["(project_id, created_at, id)"],
   lateIndexes: ["(token_hash)"],
 });
+
+export type TriggerRow = RowOf<typeof triggers>;
 
 export const pipelineTriggerProjection = defineReadModel({
   name: "pipeline_trigger",

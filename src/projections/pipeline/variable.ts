@@ -9,38 +9,27 @@ import {
 import { type Change, put, remove } from "../core/change.ts";
 import { purgeEvents } from "../core/purge.ts";
 import { defineReadModel } from "../core/read-model.ts";
-import { defineTable } from "../core/table.ts";
+import { column, defineTable, type RowOf } from "../core/table.ts";
 
-export type VariableRow = Readonly<{
-  id: string;
-  parent_id: string;
-  parent_type: VariableParent;
-  key: string;
-  value: Sealed;
-  environment_scope: string | null;
-  masked: boolean;
-  protected: boolean;
-  kind: "VARIABLE" | "FILE";
-  description: string | null;
-}>;
-
-const variables = defineTable<VariableRow>({
+const variables = defineTable({
   name: "pipeline_variable",
   columns: {
     id: "uuid",
     parent_id: "uuid",
-    parent_type: "text",
+    parent_type: column<VariableParent>("text"),
     key: "text",
-    value: "text",
+    value: column<Sealed>("text"),
     environment_scope: "text null",
     masked: "boolean",
     protected: "boolean",
-    kind: "text",
+    kind: column<"VARIABLE" | "FILE">("text"),
     description: "text null",
   },
   key: ["id"],
   indexes: ["(parent_id, key, id)"],
 });
+
+export type VariableRow = RowOf<typeof variables>;
 
 type Saved = Readonly<{
   data: Readonly<{

@@ -6,35 +6,11 @@ import { type MirrorType, mirrorEvents } from "../../events/project/mirror.ts";
 import { type OwnerType, projectEvents } from "../../events/project/project.ts";
 import { announce, type Change, change, put, remove, type Values } from "../core/change.ts";
 import { defineReadModel, nothing } from "../core/read-model.ts";
-import { defineTable } from "../core/table.ts";
+import { column, defineTable, type RowOf } from "../core/table.ts";
 import { escapeLike } from "../list/like.ts";
 import { countByVisibility, countPublic, publicIndex } from "../list/public-rows.ts";
 import { counted, countedNear } from "../list/total.ts";
 import { owners } from "../team/owner.ts";
-
-type StoredProject = Readonly<{
-  id: ProjectId;
-  owner_id: string;
-  owner_type: OwnerType;
-  alias: string;
-  alias_normalised: string;
-  title: string;
-  description: string | null;
-  language: string | null;
-  is_private: boolean;
-  default_branch: string;
-  topics: readonly string[];
-  site_url: string | null;
-  forked_from_id: ProjectId | null;
-  /** How large its repository may be; null: as large as any. */
-  allowed_bytes: bigint | null;
-  /** The three are null together. */
-  mirror_id: string | null;
-  mirror_type: MirrorType | null;
-  mirror_url: string | null;
-  created_at: Date;
-  deleted_at: Date | null;
-}>;
 
 /** As queries give it: with its owner of today. */
 export type ProjectRow = StoredProject &
@@ -49,12 +25,12 @@ export type ProjectRow = StoredProject &
 
 const visibility = countByVisibility("project");
 
-const stored = defineTable<StoredProject>({
+const stored = defineTable({
   name: "project",
   columns: {
-    id: "uuid",
+    id: column<ProjectId>("uuid"),
     owner_id: "uuid",
-    owner_type: "text",
+    owner_type: column<OwnerType>("text"),
     alias: "text",
     alias_normalised: "text",
     title: "text",
@@ -64,10 +40,12 @@ const stored = defineTable<StoredProject>({
     default_branch: "text",
     topics: "text[]",
     site_url: "text null",
-    forked_from_id: "uuid null",
+    forked_from_id: column<ProjectId | null>("uuid null"),
+    /** How large its repository may be; null: as large as any. */
     allowed_bytes: "bigint null",
+    /** The three are null together. */
     mirror_id: "uuid null",
-    mirror_type: "text null",
+    mirror_type: column<MirrorType | null>("text null"),
     mirror_url: "text null",
     created_at: "timestamptz",
     deleted_at: "timestamptz null",
@@ -84,6 +62,8 @@ const stored = defineTable<StoredProject>({
   ],
   counts: [visibility],
 });
+
+type StoredProject = RowOf<typeof stored>;
 
 export const projectProjection = defineReadModel({
   name: "project",

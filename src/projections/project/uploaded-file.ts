@@ -6,37 +6,28 @@ import { type UploadedFileId, uploadedFileEvents } from "../../events/project/up
 import { put, remove } from "../core/change.ts";
 import { purgedFrom, purgeEvents } from "../core/purge.ts";
 import { defineReadModel } from "../core/read-model.ts";
-import { defineTable } from "../core/table.ts";
+import { column, defineTable, type RowOf } from "../core/table.ts";
 import { countedNear } from "../list/total.ts";
 
-export type UploadedFileRow = Readonly<{
-  id: UploadedFileId;
-  project_id: ProjectId;
-  name: string;
-  bytes: bigint;
-  sha256: string;
-  uploaded_by_id: UserId;
-  created_at: Date;
-  /** It counts for the quota of who uploaded it, not for that of the project. */
-  is_by_outsider: boolean;
-}>;
-
-const uploadedFiles = defineTable<UploadedFileRow>({
+const uploadedFiles = defineTable({
   name: "uploaded_file",
   columns: {
-    id: "uuid",
-    project_id: "uuid",
+    id: column<UploadedFileId>("uuid"),
+    project_id: column<ProjectId>("uuid"),
     name: "text",
     bytes: "bigint",
     sha256: "text",
-    uploaded_by_id: "uuid",
+    uploaded_by_id: column<UserId>("uuid"),
     created_at: "timestamptz",
+    /** It counts for the quota of who uploaded it, not for that of the project. */
     is_by_outsider: "boolean",
   },
   key: ["id"],
   indexes: ["(project_id, created_at, id)"],
   lateIndexes: ["(sha256)", "(uploaded_by_id) where is_by_outsider"],
 });
+
+export type UploadedFileRow = RowOf<typeof uploadedFiles>;
 
 export const uploadedFileProjection = defineReadModel({
   name: "uploaded_file",

@@ -11,33 +11,9 @@ import { teamEvents } from "../../events/team/team.ts";
 import { type Change, change, put, remove, statement } from "../core/change.ts";
 import { purgeEvents } from "../core/purge.ts";
 import { defineReadModel, nothing } from "../core/read-model.ts";
-import { defineTable } from "../core/table.ts";
+import { column, defineTable, type RowOf } from "../core/table.ts";
 import { type Below, handedDown, type ImportSwitch } from "../instance/template-setting.ts";
 import { applyToProjects } from "./apply.ts";
-
-export type ProtectionRow = Readonly<{
-  id: string;
-  parent_id: string;
-  parent_type: ParentType;
-  kind: ProtectionKind;
-  template: string;
-  rule: ProtectionRule;
-  created_at: Date;
-  /** Which apply wrote the row, until the stream of the project records it too. */
-  apply_id: string | null;
-}>;
-
-/** One time that a team or company applied its rules of a kind to its projects. */
-export type ProtectionApplyRow = Readonly<{
-  id: string;
-  parent_id: string;
-  kind: ProtectionKind;
-  projects: number;
-  applied_at: Date;
-}>;
-
-/** Which team, company or user owns a project or team; deleted ones as well, until they are purged. */
-type ProtectionOwner = Readonly<{ id: string; owner_id: string; is_project: boolean }>;
 
 const ownerEvents = {
   ProjectCreated: projectEvents.ProjectCreated,
@@ -46,41 +22,48 @@ const ownerEvents = {
   TeamTransferred: teamEvents.TeamTransferred,
 } as const;
 
-const owners = defineTable<ProtectionOwner>({
+/** Which team, company or user owns a project or team; deleted ones as well, until they are purged. */
+const owners = defineTable({
   name: "protection_owner",
   columns: { id: "uuid", owner_id: "uuid", is_project: "boolean" },
   key: ["id"],
   indexes: ["(owner_id)"],
 });
 
-const rules = defineTable<ProtectionRow>({
+const rules = defineTable({
   name: "protection_rule",
   columns: {
     id: "uuid",
     parent_id: "uuid",
-    parent_type: "text",
-    kind: "text",
+    parent_type: column<ParentType>("text"),
+    kind: column<ProtectionKind>("text"),
     template: "text",
-    rule: "jsonb",
+    rule: column<ProtectionRule>("jsonb"),
     created_at: "timestamptz",
+    /** Which apply wrote the row, until the stream of the project records it too. */
     apply_id: "uuid null",
   },
   key: ["id"],
   indexes: ["(parent_id, kind, created_at, id)"],
 });
 
-const applies = defineTable<ProtectionApplyRow>({
+export type ProtectionRow = RowOf<typeof rules>;
+
+/** One time that a team or company applied its rules of a kind to its projects. */
+const applies = defineTable({
   name: "protection_apply",
   columns: {
     id: "uuid",
     parent_id: "uuid",
-    kind: "text",
+    kind: column<ProtectionKind>("text"),
     projects: "integer",
     applied_at: "timestamptz",
   },
   key: ["id"],
   lateIndexes: ["(parent_id, kind, applied_at)"],
 });
+
+type ProtectionApplyRow = RowOf<typeof applies>;
 
 export const protectionProjection = defineReadModel({
   name: "protection",

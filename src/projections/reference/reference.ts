@@ -10,7 +10,7 @@ import { referencesIn, type TextReference } from "../../platform/text-reference.
 import { type Change, put, remove } from "../core/change.ts";
 import { purgedFrom, purgeEvents } from "../core/purge.ts";
 import { defineReadModel, nothing } from "../core/read-model.ts";
-import { defineTable } from "../core/table.ts";
+import { column, defineTable, type RowOf } from "../core/table.ts";
 
 export type ReferenceKind = "COMMIT" | "ISSUE" | "MERGE_REQUEST" | "NOTE";
 
@@ -27,33 +27,20 @@ export type ReferenceSource = Readonly<{
   title?: string;
 }>;
 
-export type ReferenceRow = Readonly<{
-  source_kind: ReferenceKind;
-  source_id: string;
-  source_part: ReferenceSource["part"];
-  project_id: ProjectId;
-  parent_kind: "ISSUE" | "MERGE_REQUEST" | null;
-  parent_id: string | null;
-  title: string | null;
-  /** See targetKey. */
-  target: string;
-  closes: boolean;
-  created_at: Date;
-}>;
-
 /** Longest title of a commit that is kept. */
 const titleMax = 255;
 
-const texts = defineTable<ReferenceRow>({
+const texts = defineTable({
   name: "text_reference",
   columns: {
-    source_kind: "text",
+    source_kind: column<ReferenceKind>("text"),
     source_id: "text",
-    source_part: "text",
-    project_id: "uuid",
-    parent_kind: "text null",
+    source_part: column<ReferenceSource["part"]>("text"),
+    project_id: column<ProjectId>("uuid"),
+    parent_kind: column<"ISSUE" | "MERGE_REQUEST" | null>("text null"),
     parent_id: "text null",
     title: "text null",
+    /** See targetKey. */
     target: "text",
     closes: "boolean",
     created_at: "timestamptz",
@@ -64,6 +51,8 @@ const texts = defineTable<ReferenceRow>({
   indexes: ["(project_id)", "(parent_id)"],
   lateIndexes: ["(target, created_at, source_id)"],
 });
+
+export type ReferenceRow = RowOf<typeof texts>;
 
 /** Those that say a text. */
 const requestTexts = {

@@ -13,33 +13,22 @@ import { companyEvents } from "../../events/team/company.ts";
 import { change, put, remove } from "../core/change.ts";
 import { purgeEvents } from "../core/purge.ts";
 import { defineReadModel } from "../core/read-model.ts";
-import { defineTable } from "../core/table.ts";
+import { column, defineTable, type RowOf } from "../core/table.ts";
 import { oldestFirst, type Part, type Slice } from "../list/list-rows.ts";
-
-export type RegistryRepositoryRow = Readonly<{
-  id: RegistryRepositoryId;
-  owner_type: RegistryOwnerType;
-  owner_id: string;
-  name: string;
-  package_type: PackageType;
-  description: string | null;
-  settings: RepositorySettings;
-  created_at: Date;
-}>;
 
 const table = "registry_repository";
 const { CompanyDeleted } = companyEvents;
 
-const repositories = defineTable<RegistryRepositoryRow>({
+const repositories = defineTable({
   name: table,
   columns: {
-    id: "uuid",
-    owner_type: "text",
+    id: column<RegistryRepositoryId>("uuid"),
+    owner_type: column<RegistryOwnerType>("text"),
     owner_id: "text",
     name: "text",
-    package_type: "text",
+    package_type: column<PackageType>("text"),
     description: "text null",
-    settings: "jsonb",
+    settings: column<RepositorySettings>("jsonb"),
     created_at: "timestamptz",
   },
   key: ["id"],
@@ -51,6 +40,8 @@ const repositories = defineTable<RegistryRepositoryRow>({
     "((settings ->> 'deploymentRepositoryId'))",
   ],
 });
+
+export type RegistryRepositoryRow = RowOf<typeof repositories>;
 
 export const registryRepositoryProjection = defineReadModel({
   name: "registry_repository",

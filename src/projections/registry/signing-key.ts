@@ -7,28 +7,23 @@ import { registryRepositoryEvents } from "../../events/registry/repository.ts";
 import { registrySigningKeyEvents } from "../../events/registry/signing-key.ts";
 import { put, remove } from "../core/change.ts";
 import { defineReadModel } from "../core/read-model.ts";
-import { defineTable } from "../core/table.ts";
-
-export type RegistrySigningKeyRow = Readonly<{
-  repository_id: RegistryRepositoryId;
-  fingerprint: string;
-  public_key: string;
-  private_key: Sealed;
-}>;
+import { column, defineTable, type RowOf } from "../core/table.ts";
 
 const table = "registry_signing_key";
 const { RegistryRepositoryDeleted } = registryRepositoryEvents;
 
-const signingKeys = defineTable<RegistrySigningKeyRow>({
+const signingKeys = defineTable({
   name: table,
   columns: {
-    repository_id: "uuid",
+    repository_id: column<RegistryRepositoryId>("uuid"),
     fingerprint: "text",
     public_key: "text",
-    private_key: "text",
+    private_key: column<Sealed>("text"),
   },
   key: ["repository_id"],
 });
+
+export type RegistrySigningKeyRow = RowOf<typeof signingKeys>;
 
 export const registrySigningKeyProjection = defineReadModel({
   name: "registry_signing_key",

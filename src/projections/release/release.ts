@@ -6,49 +6,23 @@ import { releaseEvents } from "../../events/release/release.ts";
 import { type Change, change, put, remove, statement, type Values } from "../core/change.ts";
 import { purgeEvents } from "../core/purge.ts";
 import { defineReadModel } from "../core/read-model.ts";
-import { defineTable } from "../core/table.ts";
-
-type StoredRelease = Readonly<{
-  id: ReleaseId;
-  project_id: ProjectId;
-  title: string;
-  description: string | null;
-  tag_name: string;
-  pre_release: boolean;
-  /** Where the tag stood when the release was last connected to it. */
-  commit_id: string | null;
-  /** Of the last change. */
-  author_id: UserId;
-  created_at: Date;
-  updated_at: Date;
-}>;
-
-export type ReleaseFileRow = Readonly<{
-  id: ReleaseFileId;
-  release_id: ReleaseId;
-  name: string;
-  bytes: bigint;
-  md5: string;
-  sha1: string;
-  sha256: string;
-  sha512: string;
-  /** Place among the files of the release. */
-  revision: bigint;
-}>;
+import { column, defineTable, type RowOf } from "../core/table.ts";
 
 export type ReleaseRow = StoredRelease & Readonly<{ files: readonly ReleaseFileRow[] }>;
 
-const releases = defineTable<StoredRelease>({
+const releases = defineTable({
   name: "release",
   columns: {
-    id: "uuid",
-    project_id: "uuid",
+    id: column<ReleaseId>("uuid"),
+    project_id: column<ProjectId>("uuid"),
     title: "text",
     description: "text null",
     tag_name: "text",
     pre_release: "boolean",
+    /** Where the tag stood when the release was last connected to it. */
     commit_id: "text null",
-    author_id: "uuid",
+    /** Of the last change. */
+    author_id: column<UserId>("uuid"),
     created_at: "timestamptz",
     updated_at: "timestamptz",
   },
@@ -56,23 +30,28 @@ const releases = defineTable<StoredRelease>({
   indexes: ["(project_id, created_at, id)"],
 });
 
-const files = defineTable<ReleaseFileRow>({
+type StoredRelease = RowOf<typeof releases>;
+
+const files = defineTable({
   name: "release_file",
   columns: {
-    id: "uuid",
-    release_id: "uuid",
+    id: column<ReleaseFileId>("uuid"),
+    release_id: column<ReleaseId>("uuid"),
     name: "text",
     bytes: "bigint",
     md5: "text",
     sha1: "text",
     sha256: "text",
     sha512: "text",
+    /** Place among the files of the release. */
     revision: "bigint",
   },
   key: ["id"],
   indexes: ["(release_id, revision)"],
   lateIndexes: ["(sha256)"],
 });
+
+export type ReleaseFileRow = RowOf<typeof files>;
 
 export const releaseProjection = defineReadModel({
   name: "release",

@@ -9,44 +9,7 @@ import {
 } from "../../events/repository/repository.ts";
 import { unreachable } from "../../platform/invariant.ts";
 import { type Change, put, remove } from "../core/change.ts";
-import { defineTable } from "../core/table.ts";
-
-export type GitRefRow = Readonly<{
-  project_id: string;
-  /** Full name. */
-  ref: string;
-  kind: "branch" | "tag" | "notes";
-  /** What follows `refs/heads/`, `refs/tags/` or `refs/notes/`. */
-  name: string;
-  object_id: string;
-  /** Null for a tag of a tree or a blob. */
-  commit_id: string | null;
-  light_weight: boolean;
-  created_at: Date;
-  updated_at: Date;
-}>;
-
-/** One change of one ref: the reflog of the service. */
-export type GitRefChangeRow = Readonly<{
-  project_id: string;
-  /** Within the repository's stream. */
-  revision: bigint;
-  ref: string;
-  before: string | null;
-  after: string | null;
-  forced: boolean;
-  /** Command that made it; the same for all refs of one push. */
-  push_id: string;
-  changed_by_id: string | null;
-  changed_at: Date;
-}>;
-
-export type GitRepositoryRow = Readonly<{
-  project_id: string;
-  /** Of the last event of the repository's stream that these tables show. */
-  revision: bigint;
-  changed_at: Date;
-}>;
+import { column, defineTable, type RowOf } from "../core/table.ts";
 
 type Stored<Type extends RepositoryEvent["type"]> = Recorded<
   Extract<RepositoryEvent, { type: Type }>
@@ -89,14 +52,17 @@ const target = ({ data }: Stored<"TagCreated"> | Stored<"TagUpdated">): Target =
   light_weight: data.lightWeight,
 });
 
-export const refs = defineTable<GitRefRow>({
+export const refs = defineTable({
   name: "git_ref",
   columns: {
     project_id: "uuid",
+    /** Full name. */
     ref: 'text collate "C"',
-    kind: "text",
+    kind: column<"branch" | "tag" | "notes">("text"),
+    /** What follows `refs/heads/`, `refs/tags/` or `refs/notes/`. */
     name: 'text collate "C"',
     object_id: "text",
+    /** Null for a tag of a tree or a blob. */
     commit_id: "text null",
     light_weight: "boolean",
     created_at: "timestamptz",
@@ -107,15 +73,20 @@ export const refs = defineTable<GitRefRow>({
   lateIndexes: ["(project_id, kind, name)", "(project_id, commit_id)"],
 });
 
-export const refChanges = defineTable<GitRefChangeRow>({
+export type GitRefRow = RowOf<typeof refs>;
+
+/** One change of one ref: the reflog of the service. */
+export const refChanges = defineTable({
   name: "git_ref_change",
   columns: {
     project_id: "uuid",
+    /** Within the repository's stream. */
     revision: "bigint",
     ref: "text",
     before: "text null",
     after: "text null",
     forced: "boolean",
+    /** Command that made it; the same for all refs of one push. */
     push_id: "uuid",
     changed_by_id: "uuid null",
     changed_at: "timestamptz",
@@ -124,11 +95,20 @@ export const refChanges = defineTable<GitRefChangeRow>({
   lateIndexes: ["(project_id, push_id)"],
 });
 
-export const repositories = defineTable<GitRepositoryRow>({
+export type GitRefChangeRow = RowOf<typeof refChanges>;
+
+export const repositories = defineTable({
   name: "git_repository",
-  columns: { project_id: "uuid", revision: "bigint", changed_at: "timestamptz" },
+  columns: {
+    project_id: "uuid",
+    /** Of the last event of the repository's stream that these tables show. */
+    revision: "bigint",
+    changed_at: "timestamptz",
+  },
   key: ["project_id"],
 });
+
+export type GitRepositoryRow = RowOf<typeof repositories>;
 
 /** Every change of a ref is kept, and of each ref and repository the last state. */
 export function refMoved(event: Recorded<RepositoryEvent>): readonly Change[] {

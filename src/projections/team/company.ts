@@ -4,36 +4,20 @@ import { idInStream } from "../../events/core/stream.ts";
 import { type CompanyDetails, companyEvents } from "../../events/team/company.ts";
 import { change, put } from "../core/change.ts";
 import { defineReadModel, type Open } from "../core/read-model.ts";
-import { defineTable } from "../core/table.ts";
+import { column, defineTable, type RowOf } from "../core/table.ts";
 import { countByVisibility, publicIndex } from "../list/public-rows.ts";
 import { type BelongingToUser, listOf } from "./alias-holder.ts";
-
-type StoredCompany = Readonly<{
-  id: CompanyId;
-  owner_id: UserId;
-  alias: string;
-  alias_normalised: string;
-  title: string;
-  description: string | null;
-  is_private: boolean;
-  avatar: string | null;
-  url: string | null;
-  contact_phone: string | null;
-  contact_email: string | null;
-  created_at: Date;
-  deleted_at: Date | null;
-}>;
 
 /** As queries give it. */
 export type CompanyRow = StoredCompany & Readonly<{ owner_alias: string }>;
 
 const visibility = countByVisibility("company");
 
-const stored = defineTable<StoredCompany>({
+const stored = defineTable({
   name: "company",
   columns: {
-    id: "uuid",
-    owner_id: "uuid",
+    id: column<CompanyId>("uuid"),
+    owner_id: column<UserId>("uuid"),
     alias: "text",
     alias_normalised: "text",
     title: "text",
@@ -50,6 +34,8 @@ const stored = defineTable<StoredCompany>({
   lateIndexes: ["(alias_normalised)", "(owner_id, created_at, id)", publicIndex],
   counts: [visibility],
 });
+
+type StoredCompany = RowOf<typeof stored>;
 
 export const companyProjection = defineReadModel({
   name: "company",

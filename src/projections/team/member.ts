@@ -6,27 +6,18 @@ import { membershipEvents } from "../../events/team/membership.ts";
 import { change, put, remove } from "../core/change.ts";
 import { purgeEvents } from "../core/purge.ts";
 import { defineReadModel } from "../core/read-model.ts";
-import { defineTable } from "../core/table.ts";
+import { column, defineTable, type RowOf } from "../core/table.ts";
 import { escapeLike } from "../list/like.ts";
 import type { UserRow } from "../user/user.ts";
 
-export type MemberRow = Readonly<{
-  parent_id: string;
-  parent_type: ParentType;
-  user_id: UserId;
-  role: Role;
-  /** Place of the role among the roles, so that the highest of several is a maximum. */
-  role_rank: number;
-  added_at: Date;
-}>;
-
-const members = defineTable<MemberRow>({
+const members = defineTable({
   name: "member",
   columns: {
     parent_id: "uuid",
-    parent_type: "text",
-    user_id: "uuid",
-    role: "text",
+    parent_type: column<ParentType>("text"),
+    user_id: column<UserId>("uuid"),
+    role: column<Role>("text"),
+    /** Place of the role among the roles, so that the highest of several is a maximum. */
     role_rank: "smallint",
     added_at: "timestamptz",
   },
@@ -34,6 +25,8 @@ const members = defineTable<MemberRow>({
   key: ["user_id", "parent_id"],
   indexes: ["(parent_id, added_at, user_id)"],
 });
+
+type MemberRow = RowOf<typeof members>;
 
 export const memberProjection = defineReadModel({
   name: "member",

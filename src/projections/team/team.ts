@@ -5,23 +5,9 @@ import { idInStream } from "../../events/core/stream.ts";
 import { type TeamDetails, type TeamOwnerType, teamEvents } from "../../events/team/team.ts";
 import { announce, change, put } from "../core/change.ts";
 import { defineReadModel } from "../core/read-model.ts";
-import { defineTable } from "../core/table.ts";
+import { column, defineTable, type RowOf } from "../core/table.ts";
 import { countByVisibility, publicIndex } from "../list/public-rows.ts";
 import { type BelongingToUser, listOf } from "./alias-holder.ts";
-
-type StoredTeam = Readonly<{
-  id: TeamId;
-  owner_id: string;
-  owner_type: TeamOwnerType;
-  alias: string;
-  alias_normalised: string;
-  title: string;
-  description: string | null;
-  is_private: boolean;
-  avatar: string | null;
-  created_at: Date;
-  deleted_at: Date | null;
-}>;
 
 /** As queries give it. */
 export type TeamRow = StoredTeam &
@@ -34,12 +20,12 @@ export type TeamRow = StoredTeam &
 
 const visibility = countByVisibility("team");
 
-const stored = defineTable<StoredTeam>({
+const stored = defineTable({
   name: "team",
   columns: {
-    id: "uuid",
+    id: column<TeamId>("uuid"),
     owner_id: "uuid",
-    owner_type: "text",
+    owner_type: column<TeamOwnerType>("text"),
     alias: "text",
     alias_normalised: "text",
     title: "text",
@@ -53,6 +39,8 @@ const stored = defineTable<StoredTeam>({
   lateIndexes: ["(alias_normalised)", "(owner_id, created_at, id)", publicIndex],
   counts: [visibility],
 });
+
+type StoredTeam = RowOf<typeof stored>;
 
 export const teamProjection = defineReadModel({
   name: "team",

@@ -3,27 +3,16 @@ import { idInStream } from "../../events/core/stream.ts";
 import { type TransferableType, transferOfferEvents } from "../../events/team/transfer-offer.ts";
 import { put, remove } from "../core/change.ts";
 import { defineReadModel } from "../core/read-model.ts";
-import { defineTable } from "../core/table.ts";
+import { column, defineTable, type RowOf } from "../core/table.ts";
 import type { Slice } from "../list/list-rows.ts";
 
 /** Open ones; those that ended leave nothing. */
-export type TransferOfferRow = Readonly<{
-  id: string;
-  thing_id: string;
-  thing_type: TransferableType;
-  owner_id: string;
-  recipient_id: string;
-  offered_by_id: string;
-  created_at: Date;
-  expires_at: Date;
-}>;
-
-const offers = defineTable<TransferOfferRow>({
+const offers = defineTable({
   name: "transfer_offer",
   columns: {
     id: "uuid",
     thing_id: "uuid",
-    thing_type: "text",
+    thing_type: column<TransferableType>("text"),
     owner_id: "uuid",
     recipient_id: "uuid",
     offered_by_id: "uuid",
@@ -33,6 +22,8 @@ const offers = defineTable<TransferOfferRow>({
   key: ["id"],
   lateIndexes: ["(thing_id)", "(expires_at)", "(recipient_id, created_at, id)"],
 });
+
+type TransferOfferRow = RowOf<typeof offers>;
 
 const ended = ({ data }: Readonly<{ data: Readonly<{ offerId: string }> }>) =>
   remove(offers, { id: data.offerId });

@@ -3,29 +3,18 @@ import { idInStream } from "../../events/core/stream.ts";
 import { accessTokenEvents, type Scope, type TokenKind } from "../../events/token/access-token.ts";
 import { announce, put, remove } from "../core/change.ts";
 import { defineReadModel } from "../core/read-model.ts";
-import { defineTable } from "../core/table.ts";
+import { column, defineTable, type RowOf } from "../core/table.ts";
 import { oldestFirst, type Part, type Slice } from "../list/list-rows.ts";
 
-export type AccessTokenRow = Readonly<{
-  id: string;
-  user_id: string;
-  name: string;
-  kind: TokenKind;
-  scopes: readonly Scope[];
-  /** SHA-256 of the token's text, hex. */
-  token_hash: string;
-  expires_at: Date | null;
-  created_at: Date;
-}>;
-
-const tokens = defineTable<AccessTokenRow>({
+const tokens = defineTable({
   name: "access_token",
   columns: {
     id: "uuid",
     user_id: "uuid",
     name: "text",
-    kind: "text",
-    scopes: "text[]",
+    kind: column<TokenKind>("text"),
+    scopes: column<readonly Scope[]>("text[]"),
+    /** SHA-256 of the token's text, hex. */
     token_hash: "text",
     expires_at: "timestamptz null",
     created_at: "timestamptz",
@@ -34,6 +23,8 @@ const tokens = defineTable<AccessTokenRow>({
   unique: ["(token_hash)"],
   lateIndexes: ["(user_id, created_at, id)"],
 });
+
+export type AccessTokenRow = RowOf<typeof tokens>;
 
 /** Tokens that were not revoked; whether one still opens anything depends on its user and the day. */
 export const accessTokenProjection = defineReadModel({

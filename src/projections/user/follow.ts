@@ -6,9 +6,7 @@ import { defineTable } from "../core/table.ts";
 import type { Slice } from "../list/list-rows.ts";
 import type { UserRow } from "./user.ts";
 
-type FollowRow = Readonly<{ follower_id: string; user_id: string; followed_at: Date }>;
-
-const follows = defineTable<FollowRow>({
+const follows = defineTable({
   name: "user_follow",
   columns: { follower_id: "uuid", user_id: "uuid", followed_at: "timestamptz" },
   key: ["follower_id", "user_id"],

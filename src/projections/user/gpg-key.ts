@@ -4,22 +4,12 @@ import { gpgKeyEvents } from "../../events/user/gpg-key.ts";
 import { userEvents } from "../../events/user/user.ts";
 import { announce, put, remove } from "../core/change.ts";
 import { defineReadModel } from "../core/read-model.ts";
-import { defineTable } from "../core/table.ts";
+import { defineTable, type RowOf } from "../core/table.ts";
 import { oldestFirst, type Part, type Slice } from "../list/list-rows.ts";
 
 const { UserForgotten } = userEvents;
 
-export type GpgKeyRow = Readonly<{
-  id: string;
-  user_id: string;
-  title: string;
-  public_key: string;
-  fingerprint: string;
-  fingerprints: readonly string[];
-  created_at: Date;
-}>;
-
-const keys = defineTable<GpgKeyRow>({
+const keys = defineTable({
   name: "gpg_key",
   columns: {
     id: "uuid",
@@ -33,6 +23,8 @@ const keys = defineTable<GpgKeyRow>({
   key: ["id"],
   indexes: ["(user_id, created_at, id)"],
 });
+
+export type GpgKeyRow = RowOf<typeof keys>;
 
 export const gpgKeyProjection = defineReadModel({
   name: "gpg_key",

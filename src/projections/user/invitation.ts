@@ -5,33 +5,20 @@ import { invitationEvents } from "../../events/user/invitation.ts";
 import { put, remove } from "../core/change.ts";
 import { purgeEvents } from "../core/purge.ts";
 import { defineReadModel } from "../core/read-model.ts";
-import { defineTable } from "../core/table.ts";
+import { column, defineTable, type RowOf } from "../core/table.ts";
 import { oldestFirst, type Part, type Slice } from "../list/list-rows.ts";
 
 /** Open ones; those that ended leave nothing. */
-export type InvitationRow = Readonly<{
-  id: string;
-  /** Of its stream. */
-  place_id: string;
-  parent_id: string;
-  parent_type: ParentType;
-  role: Role;
-  /** Sealed: opened for requests of an ADMIN of the place. */
-  email: string;
-  email_digest: string;
-  invited_by_id: string;
-  created_at: Date;
-  expires_at: Date;
-}>;
-
-const invitations = defineTable<InvitationRow>({
+const invitations = defineTable({
   name: "invitation",
   columns: {
     id: "uuid",
+    /** Of its stream. */
     place_id: "uuid",
     parent_id: "uuid",
-    parent_type: "text",
-    role: "text",
+    parent_type: column<ParentType>("text"),
+    role: column<Role>("text"),
+    /** Sealed: opened for requests of an ADMIN of the place. */
     email: "text",
     email_digest: "text",
     invited_by_id: "uuid",
@@ -42,6 +29,8 @@ const invitations = defineTable<InvitationRow>({
   indexes: ["(parent_id, created_at, id)"],
   lateIndexes: ["(email_digest)", "(invited_by_id)", "(expires_at)"],
 });
+
+export type InvitationRow = RowOf<typeof invitations>;
 
 export const invitationProjection = defineReadModel({
   name: "invitation",

@@ -3,35 +3,22 @@ import { idInStream } from "../../events/core/stream.ts";
 import { type MailKind, mailEvents } from "../../events/user/mail.ts";
 import { change, put, remove } from "../core/change.ts";
 import { defineReadModel } from "../core/read-model.ts";
-import { defineTable } from "../core/table.ts";
+import { column, defineTable, type RowOf } from "../core/table.ts";
 import { newestFirst, type Part, type Slice } from "../list/list-rows.ts";
 
 export type MailStatus = "WAITING" | "SENT" | "FAILED";
 
-export type MailRow = Readonly<{
-  id: string;
-  kind: MailKind;
-  holder_id: string;
-  request_id: string;
-  /** Sealed: opened for requests of an administrator, so it is unreadable once the person is forgotten. */
-  recipient: string;
-  status: MailStatus;
-  /** Why it was not sent. */
-  failure: string | null;
-  created_at: Date;
-  expires_at: Date;
-  finished_at: Date | null;
-}>;
-
-const mails = defineTable<MailRow>({
+const mails = defineTable({
   name: "mail",
   columns: {
     id: "uuid",
-    kind: "text",
+    kind: column<MailKind>("text"),
     holder_id: "uuid",
     request_id: "uuid",
+    /** Sealed: opened for requests of an administrator, so it is unreadable once the person is forgotten. */
     recipient: "text",
-    status: "text",
+    status: column<MailStatus>("text"),
+    /** Why it was not sent. */
     failure: "text null",
     created_at: "timestamptz",
     expires_at: "timestamptz",
@@ -40,6 +27,8 @@ const mails = defineTable<MailRow>({
   key: ["id"],
   lateIndexes: ["(created_at, id)", "(created_at) where status = 'WAITING'"],
 });
+
+export type MailRow = RowOf<typeof mails>;
 
 const idOf = (stream: string) => ({ id: idInStream(stream) });
 

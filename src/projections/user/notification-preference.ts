@@ -3,15 +3,15 @@ import type { Knex } from "knex";
 import { notificationPreferenceEvents } from "../../events/user/notification-preference.ts";
 import { put, remove } from "../core/change.ts";
 import { defineReadModel } from "../core/read-model.ts";
-import { defineTable } from "../core/table.ts";
+import { defineTable, type RowOf } from "../core/table.ts";
 
-type StoppedRow = Readonly<{ user_id: string; stopped_at: Date }>;
-
-const stopped = defineTable<StoppedRow>({
+const stopped = defineTable({
   name: "notification_mail_stopped",
   columns: { user_id: "uuid", stopped_at: "timestamptz" },
   key: ["user_id"],
 });
+
+type StoppedRow = RowOf<typeof stopped>;
 
 export const notificationPreferenceProjection = defineReadModel({
   name: "notification_preference",

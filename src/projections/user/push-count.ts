@@ -4,35 +4,28 @@ import { pushCountEvents } from "../../events/user/push-count.ts";
 import { put, remove } from "../core/change.ts";
 import { purgedFrom, purgeEvents } from "../core/purge.ts";
 import { defineReadModel } from "../core/read-model.ts";
-import { defineTable } from "../core/table.ts";
+import { column, defineTable, type RowOf } from "../core/table.ts";
 
 /** One row a push that counted for a user; the sums are computed at a query. */
-type PushCountRow = Readonly<{
-  project_id: string;
-  repository_revision: number;
-  user_id: string;
-  extensions: Readonly<Record<string, number>>;
-}>;
-
-type PushTipRow = Readonly<{ project_id: string; commit_id: string }>;
-
-const counts = defineTable<PushCountRow>({
+const counts = defineTable({
   name: "push_count",
   columns: {
     project_id: "uuid",
-    repository_revision: "bigint",
+    repository_revision: column<number>("bigint"),
     user_id: "uuid",
-    extensions: "jsonb",
+    extensions: column<Readonly<Record<string, number>>>("jsonb"),
   },
   key: ["project_id", "repository_revision"],
   lateIndexes: ["(user_id)"],
 });
 
-const tips = defineTable<PushTipRow>({
+const tips = defineTable({
   name: "push_tip",
   columns: { project_id: "uuid", commit_id: "text" },
   key: ["project_id", "commit_id"],
 });
+
+type PushTipRow = RowOf<typeof tips>;
 
 export const pushCountProjection = defineReadModel({
   name: "push_count",

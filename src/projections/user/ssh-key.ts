@@ -4,23 +4,13 @@ import { sshKeyEvents } from "../../events/user/ssh-key.ts";
 import { userEvents } from "../../events/user/user.ts";
 import { announce, put, remove } from "../core/change.ts";
 import { defineReadModel } from "../core/read-model.ts";
-import { defineTable } from "../core/table.ts";
+import { defineTable, type RowOf } from "../core/table.ts";
 import { oldestFirst, type Part, type Slice } from "../list/list-rows.ts";
 import type { UserRow } from "./user.ts";
 
 const { UserForgotten } = userEvents;
 
-export type SshKeyRow = Readonly<{
-  id: string;
-  user_id: string;
-  title: string;
-  public_key: string;
-  fingerprint: string;
-  expires_at: Date | null;
-  created_at: Date;
-}>;
-
-const keys = defineTable<SshKeyRow>({
+const keys = defineTable({
   name: "ssh_key",
   columns: {
     id: "uuid",
@@ -35,6 +25,8 @@ const keys = defineTable<SshKeyRow>({
   indexes: ["(user_id, created_at, id)"],
   lateIndexes: ["(fingerprint)"],
 });
+
+export type SshKeyRow = RowOf<typeof keys>;
 
 export const sshKeyProjection = defineReadModel({
   name: "ssh_key",

@@ -6,48 +6,27 @@ import { idInStream } from "../../events/core/stream.ts";
 import { userEvents } from "../../events/user/user.ts";
 import { announce, type Change, change, put, type Values } from "../core/change.ts";
 import { defineReadModel, nothing } from "../core/read-model.ts";
-import { defineTable } from "../core/table.ts";
+import { column, defineTable, type RowOf } from "../core/table.ts";
 import { escapeLike } from "../list/like.ts";
 import type { Slice } from "../list/list-rows.ts";
 import { countedNear } from "../list/total.ts";
 
-export type UserRow = Readonly<{
-  id: UserId;
-  alias: string;
-  alias_normalised: string;
-  /** Personal fields are null once the person was forgotten. */
-  email: string | null;
-  name: string | null;
-  surname: string | null;
-  avatar: string | null;
-  cover: string | null;
-  password_hash: string | null;
-  is_admin: boolean;
-  is_confirmed: boolean;
-  /** A fact of its own: accounts may count as confirmed by a setting. */
-  is_email_proved: boolean;
-  banned_at: Date | null;
-  forgotten_at: Date | null;
-  created_at: Date;
-  /** Null: the instance's. */
-  allowed_bytes: bigint | null;
-}>;
-
-type PeopleTotal = Readonly<{ is_confirmed: boolean; total: bigint }>;
-
 /** Of everybody who was not forgotten. */
-const peopleTotals = defineTable<PeopleTotal>({
+const peopleTotals = defineTable({
   name: "app_user_total",
   columns: { is_confirmed: "boolean", total: "bigint" },
   key: ["is_confirmed"],
 });
 
-const people = defineTable<UserRow>({
+type PeopleTotal = RowOf<typeof peopleTotals>;
+
+const people = defineTable({
   name: "app_user",
   columns: {
-    id: "uuid",
+    id: column<UserId>("uuid"),
     alias: "text",
     alias_normalised: "text",
+    /** Personal fields are null once the person was forgotten. */
     email: "text null",
     name: "text null",
     surname: "text null",
@@ -56,10 +35,12 @@ const people = defineTable<UserRow>({
     password_hash: "text null",
     is_admin: "boolean",
     is_confirmed: "boolean",
+    /** A fact of its own: accounts may count as confirmed by a setting. */
     is_email_proved: "boolean",
     banned_at: "timestamptz null",
     forgotten_at: "timestamptz null",
     created_at: "timestamptz",
+    /** Null: the instance's. */
     allowed_bytes: "bigint null",
   },
   key: ["id"],
@@ -73,6 +54,8 @@ const people = defineTable<UserRow>({
   ],
   counts: [{ table: peopleTotals, where: "forgotten_at is null" }],
 });
+
+export type UserRow = RowOf<typeof people>;
 
 export const userProjection = defineReadModel({
   name: "user",

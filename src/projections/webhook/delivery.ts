@@ -14,63 +14,31 @@ import { webhookEvents } from "../../events/webhook/webhook.ts";
 import { type Change, change, derive, put, statement } from "../core/change.ts";
 import { purgeEvents } from "../core/purge.ts";
 import { defineReadModel, nothing } from "../core/read-model.ts";
-import { defineTable } from "../core/table.ts";
+import { column, defineTable, type RowOf } from "../core/table.ts";
 
 export type DeliveryStatus = "PENDING" | "SUCCESS" | "FAILED" | "ABANDONED";
-
-export type WebhookDeliveryRow = Readonly<{
-  id: WebhookDeliveryId;
-  webhook_id: WebhookId;
-  project_id: ProjectId;
-  action: WebhookAction;
-  status: DeliveryStatus;
-  /** Sealed JSON text. */
-  body: Sealed;
-  redelivery_of: WebhookDeliveryId | null;
-  replay_id: string | null;
-  /** Order in which deliveries of a webhook start. */
-  position: bigint;
-  attempts: number;
-  next_attempt_at: Date | null;
-  /** Why it was not sent, or not sent again. */
-  abandoned_because: string | null;
-  created_at: Date;
-  finished_at: Date | null;
-}>;
-
-export type WebhookAttemptRow = Readonly<{
-  delivery_id: WebhookDeliveryId;
-  attempt: number;
-  url: string;
-  started_at: Date;
-  connect_ms: number | null;
-  first_byte_ms: number | null;
-  total_ms: number;
-  /** Of the answer; null when there was none. */
-  status: number | null;
-  response: Sealed | null;
-  /** Null when it succeeded. */
-  failure: string | null;
-}>;
 
 type Stored<Type extends WebhookDeliveryEvent["type"]> = Recorded<
   Extract<WebhookDeliveryEvent, { type: Type }>
 >;
 
-const deliveries = defineTable<WebhookDeliveryRow>({
+const deliveries = defineTable({
   name: "webhook_delivery",
   columns: {
-    id: "uuid",
-    webhook_id: "uuid",
-    project_id: "uuid",
-    action: "text",
-    status: "text",
-    body: "text",
-    redelivery_of: "uuid null",
+    id: column<WebhookDeliveryId>("uuid"),
+    webhook_id: column<WebhookId>("uuid"),
+    project_id: column<ProjectId>("uuid"),
+    action: column<WebhookAction>("text"),
+    status: column<DeliveryStatus>("text"),
+    /** Sealed JSON text. */
+    body: column<Sealed>("text"),
+    redelivery_of: column<WebhookDeliveryId | null>("uuid null"),
     replay_id: "uuid null",
+    /** Order in which deliveries of a webhook start. */
     position: "bigint",
     attempts: "integer",
     next_attempt_at: "timestamptz null",
+    /** Why it was not sent, or not sent again. */
     abandoned_because: "text null",
     created_at: "timestamptz",
     finished_at: "timestamptz null",
@@ -86,22 +54,28 @@ const deliveries = defineTable<WebhookDeliveryRow>({
   ],
 });
 
-const attempts = defineTable<WebhookAttemptRow>({
+type WebhookDeliveryRow = RowOf<typeof deliveries>;
+
+const attempts = defineTable({
   name: "webhook_delivery_attempt",
   columns: {
-    delivery_id: "uuid",
+    delivery_id: column<WebhookDeliveryId>("uuid"),
     attempt: "integer",
     url: "text",
     started_at: "timestamptz",
     connect_ms: "integer null",
     first_byte_ms: "integer null",
     total_ms: "integer",
+    /** Of the answer; null when there was none. */
     status: "integer null",
-    response: "text null",
+    response: column<Sealed | null>("text null"),
+    /** Null when it succeeded. */
     failure: "text null",
   },
   key: ["delivery_id", "attempt"],
 });
+
+export type WebhookAttemptRow = RowOf<typeof attempts>;
 
 export const webhookDeliveryProjection = defineReadModel({
   name: "webhook_delivery",

@@ -6,47 +6,35 @@ import { idInStream } from "../../events/core/stream.ts";
 import type { WebhookLogEvent } from "../../events/webhook/log.ts";
 import type { WebhookEvent, WebhookTopic } from "../../events/webhook/webhook.ts";
 import { change, put, statement } from "../core/change.ts";
-import { defineTable } from "../core/table.ts";
+import { column, defineTable, type RowOf } from "../core/table.ts";
 
 type Outcome = Stored<"WebhookReplayFinished">["data"]["outcome"];
 
-export type WebhookReplayRow = Readonly<{
-  id: string;
-  webhook_id: WebhookId;
-  from: Date;
-  /** Not included. */
-  to: Date;
-  topics: readonly WebhookTopic[];
-  /** Null: no limit. */
-  per_second: number | null;
-  /** Deliveries; null until they were counted. */
-  total: number | null;
-  created_at: Date;
-  /** Why no delivery is scheduled any more; null while some are. */
-  outcome: Outcome | null;
-  finished_at: Date | null;
-  canceled_at: Date | null;
-}>;
-
 /** Replays of webhooks; kept for as long as the deliveries that they made. */
-export const replays = defineTable<WebhookReplayRow>({
+export const replays = defineTable({
   name: "webhook_replay",
   columns: {
     id: "uuid",
-    webhook_id: "uuid",
+    webhook_id: column<WebhookId>("uuid"),
     from: "timestamptz",
+    /** Not included. */
     to: "timestamptz",
-    topics: "text[]",
+    topics: column<readonly WebhookTopic[]>("text[]"),
+    /** Null: no limit. */
     per_second: "integer null",
+    /** Deliveries; null until they were counted. */
     total: "integer null",
     created_at: "timestamptz",
-    outcome: "text null",
+    /** Why no delivery is scheduled any more; null while some are. */
+    outcome: column<Outcome | null>("text null"),
     finished_at: "timestamptz null",
     canceled_at: "timestamptz null",
   },
   key: ["id"],
   indexes: ["(webhook_id)", "(created_at)"],
 });
+
+type WebhookReplayRow = RowOf<typeof replays>;
 
 type Event = WebhookEvent | WebhookLogEvent;
 type Stored<Type extends Event["type"]> = Recorded<Extract<Event, { type: Type }>>;

@@ -8,47 +8,35 @@ import { type WebhookTopic, webhookEvents } from "../../events/webhook/webhook.t
 import { change, put, remove, statement } from "../core/change.ts";
 import { purgeEvents } from "../core/purge.ts";
 import { defineReadModel } from "../core/read-model.ts";
-import { defineTable } from "../core/table.ts";
+import { column, defineTable, type RowOf } from "../core/table.ts";
 import { oldestFirst, type Part, type Slice } from "../list/list-rows.ts";
 import { replayEffects, replays } from "./replay.ts";
 
-export type WebhookRow = Readonly<{
-  id: WebhookId;
-  project_id: ProjectId;
-  url: string;
-  secret: Sealed | null;
-  topics: readonly WebhookTopic[];
-  /** Of its creation in the log: what happened before is not sent. */
-  created_at_position: bigint;
-  /** Null while it is on. */
-  switched_off_at: Date | null;
-  /** Why it was switched off: nothing arrived since then. */
-  failing_since: Date | null;
-  created_by_id: UserId;
-  created_at: Date;
-  updated_at: Date;
-}>;
-
 const on = { switched_off_at: null, failing_since: null } as const;
 
-const webhooks = defineTable<WebhookRow>({
+const webhooks = defineTable({
   name: "webhook",
   columns: {
-    id: "uuid",
-    project_id: "uuid",
+    id: column<WebhookId>("uuid"),
+    project_id: column<ProjectId>("uuid"),
     url: "text",
-    secret: "text null",
-    topics: "text[]",
+    secret: column<Sealed | null>("text null"),
+    topics: column<readonly WebhookTopic[]>("text[]"),
+    /** Of its creation in the log: what happened before is not sent. */
     created_at_position: "bigint",
+    /** Null while it is on. */
     switched_off_at: "timestamptz null",
+    /** Why it was switched off: nothing arrived since then. */
     failing_since: "timestamptz null",
-    created_by_id: "uuid",
+    created_by_id: column<UserId>("uuid"),
     created_at: "timestamptz",
     updated_at: "timestamptz",
   },
   key: ["id"],
   indexes: ["(project_id, created_at, id)"],
 });
+
+export type WebhookRow = RowOf<typeof webhooks>;
 
 const idOf = (stream: string) => ({ id: idInStream(stream) as WebhookId });
 

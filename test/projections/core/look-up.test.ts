@@ -8,20 +8,18 @@ import { testDatabase } from "../../support/store/database.ts";
 
 const { db } = await testDatabase();
 
-const sizes = defineTable<Readonly<{ owner: string; total: bigint }>>({
+const sizes = defineTable({
   name: "looked_size",
   columns: { owner: "text", total: "bigint" },
   key: ["owner"],
 });
-const parts = defineTable<
-  Readonly<{ id: string; whole_id: string; owner: string | null; bytes: bigint }>
->({
+const parts = defineTable({
   name: "looked_part",
   columns: { id: "uuid", whole_id: "uuid", owner: "text null", bytes: "bigint" },
   key: ["id"],
   counts: [{ table: sizes, where: "owner is not null", sum: "bytes" }],
 });
-const wholes = defineTable<Readonly<{ id: string; owner: string }>>({
+const wholes = defineTable({
   name: "looked_whole",
   columns: { id: "uuid", owner: "text" },
   key: ["id"],

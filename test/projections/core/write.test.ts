@@ -9,26 +9,14 @@ import { context } from "../../support/app/projection.ts";
 import { randomNumbers } from "../../support/app/random.ts";
 import { testDatabase } from "../../support/store/database.ts";
 
-type Row = Readonly<{
-  shelf: string;
-  place: number;
-  title: string | null;
-  tags: readonly string[] | null;
-  made_at: Date | null;
-  bytes: bigint | null;
-  first_at: string | null;
-  is_lent: boolean | null;
-}>;
-
 const { db } = await testDatabase();
-type TotalRow = Readonly<{ shelf: string; total: bigint }>;
 
-const totals = defineTable<TotalRow>({
+const totals = defineTable({
   name: "book_total",
   columns: { shelf: "text", total: "bigint" },
   key: ["shelf"],
 });
-const books = defineTable<Row>({
+const books = defineTable({
   name: "book",
   columns: {
     shelf: "text",
@@ -44,6 +32,7 @@ const books = defineTable<Row>({
   kept: ["first_at"],
   counts: [{ table: totals, where: "is_lent is not true" }],
 });
+
 const titles = [null, "A", 'quo"te\\ \n', "Ж 🙂", "null"];
 
 before(() => createTables(db, [books, totals]));
