@@ -1,8 +1,8 @@
 import { parseArgs } from "node:util";
 import { ConfigError } from "../config.ts";
 import { logKeyOf } from "../platform/key/log-key.ts";
-import { type ChainCheck, checkChain, type KeptMark } from "../projections/audit/chain-check.ts";
 import { checkHead } from "../projections/audit/head-check.ts";
+import { checkLog, type KeptMark, type LogCheck } from "../projections/audit/log-check.ts";
 import { type KeptHead, readHead } from "./kept-head.ts";
 import { stopSignal } from "./stop-signal.ts";
 import { withStores } from "./stores.ts";
@@ -12,10 +12,10 @@ const exitDiffers = 1;
 const closeLimitMs = 5_000;
 
 /**
- * `audit verify [--expect events:hash] [--head file]`: recomputes the chain over the log and names the
- * first difference, with exit code 1. The line it ends with is a mark to keep elsewhere and expect later.
- * With a file that holds an answer of `/log/head` it first computes the Merkle tree over as many events; where the
- * roots differ, the chain shows the place.
+ * `audit verify [--expect events:hash] [--head file]`: computes the Merkle tree over the log again and names the
+ * first event that differs, with exit code 1. The line it ends with is a mark to keep elsewhere and expect later.
+ * With a file that holds an answer of `/log/head` it first computes the tree over as many events; where the roots
+ * differ, the stored leaves show the place.
  */
 export async function runVerify(args: readonly string[]): Promise<number> {
   const { values } = parseArgs({
@@ -28,7 +28,7 @@ export async function runVerify(args: readonly string[]): Promise<number> {
   const isHead = head === undefined || (await isHeadOfLog(head, signal));
   if (isHead === undefined) return exitDiffers;
   const check = await withStores("audit", ({ db, store }) =>
-    checkChain({ db, store }, { signal, onProgress, ...kept }),
+    checkLog({ db, store }, { signal, onProgress, ...kept }),
   );
   if (process.stderr.isTTY) write(process.stderr, "\r\x1b[K");
   const isEqual = check.equal && isHead;
@@ -63,20 +63,16 @@ function onProgress(events: bigint, ofEvents: bigint): void {
   write(process.stderr, `\r\x1b[K${events} of ${ofEvents} events verified`);
 }
 
-function verdict(check: ChainCheck): string {
-  if (!check.equal) {
-    const [after, upTo] = check.between;
-    const where = after < 0n ? `up to position ${upTo}` : `between positions ${after} and ${upTo}`;
-    return `The log was changed ${where}: ${check.first}.`;
-  }
-  const { events, chain } = check.head;
-  return `The log is unchanged: ${events} events.\n${events}:${chain.toString("hex")}`;
+function verdict(check: LogCheck): string {
+  if (!check.equal) return `The log was changed: ${check.first}.`;
+  const { size, root } = check.head;
+  return `The log is unchanged: ${size} events.\n${size}:${root.toString("hex")}`;
 }
 
 function readMark(text: string): KeptMark {
-  const [, events, chain] = /^(\d{1,18}):([0-9a-f]{64})$/.exec(text) ?? [];
-  if (events === undefined || chain === undefined) {
+  const [, events, hash] = /^(\d{1,18}):([0-9a-f]{64})$/.exec(text) ?? [];
+  if (events === undefined || hash === undefined) {
     throw new ConfigError("--expect takes what an earlier verification printed, events:hash.");
   }
-  return { events: BigInt(events), chain: Buffer.from(chain, "hex") };
+  return { events: BigInt(events), hash: Buffer.from(hash, "hex") };
 }

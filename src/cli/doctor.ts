@@ -13,7 +13,7 @@ import { openBlobs } from "../platform/blob/open.ts";
 import { type GitRepositories, openGit } from "../platform/git/repositories.ts";
 import { isMigrated } from "../platform/migrate.ts";
 import { allProjections } from "../projections/all.ts";
-import { checkChain } from "../projections/audit/chain-check.ts";
+import { checkLog } from "../projections/audit/log-check.ts";
 import { findLostKeys } from "../projections/audit/lost-keys.ts";
 import { rebuild } from "../projections/core/rebuild.ts";
 import { unreadableFiles } from "../projections/package/unreadable.ts";
@@ -36,7 +36,7 @@ type Options = IntegrityCheckOptions & Readonly<{ readModels: boolean }>;
 
 /**
  * Looks for what does not fit together, while the service goes on: repositories and their refs, blobs,
- * the log's chain, read models, deliveries of webhooks. Exits with 1 when something is left that was not repaired.
+ * the log, read models, deliveries of webhooks. Exits with 1 when something is left that was not repaired.
  */
 export async function run(args: readonly string[]): Promise<number> {
   const { values } = parseArgs({
@@ -211,14 +211,14 @@ async function* examineReactors({ db }: Stores): AsyncGenerator<Finding> {
   }
 }
 
-/** The chain over the log, how far the read models are, and, on request, every row of them. */
+/** The tree over the log, how far the read models are, and, on request, every row of them. */
 async function* examineLog(stores: Stores, options: Options): AsyncGenerator<Finding> {
   const { db, store } = stores;
   const { signal, onProgress: progress } = options;
   progress?.("the log");
-  const chain = await checkChain({ db, store }, { signal });
-  if (!chain.equal) {
-    const problem = `changed after it was written: ${chain.first}`;
+  const check = await checkLog({ db, store }, { signal });
+  if (!check.equal) {
+    const problem = `changed after it was written: ${check.first}`;
     yield { subject: "log", problem, repaired: false };
   }
   for (const { name, state, lagPositions } of await projectionStatuses(db, store, new Date())) {

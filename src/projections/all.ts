@@ -4,7 +4,6 @@ import { agentProjection } from "./agent/agent.ts";
 import { artifactProjection } from "./agent/artifact.ts";
 import { jobLogProjection } from "./agent/job-log.ts";
 import { auditEntryProjection } from "./audit/entry.ts";
-import { logChainProjection } from "./audit/log-chain.ts";
 import { logTreeProjection } from "./audit/log-tree.ts";
 import { containerManifestProjection } from "./container/manifest.ts";
 import type { Projection } from "./core/projection.ts";
@@ -79,7 +78,6 @@ export const allProjections: readonly Projection[] = [
   labelProjection,
   lfsLockProjection,
   lfsObjectProjection,
-  logChainProjection,
   logTreeProjection,
   loginConnectionProjection,
   mailProjection,

@@ -313,7 +313,7 @@ describe("a backup", function () {
       ["git_ref", "project_id", "ref", "object_id"],
       ["log_tree_leaf", "index", "hash"],
       ["log_tree_node", "level", "index", "hash"],
-      ["log_chain_head", "events", "chain"],
+      ["log_tree_head", "size", "edge"],
     ] as const) {
       const own = await rows(app.db, table, columns);
       expect(own, table).not.to.deep.equal([]);

@@ -79,10 +79,10 @@ export function eventDigest(event: Recorded): Buffer {
   return digest;
 }
 
-/** The audit, the chain and the tree need the same event's, one after another. */
+/** The audit and the tree need the same event's, one after another. */
 const digests = new WeakMap<Recorded, Buffer>();
 
-/** What a chain starts from. */
+/** What the hash chain starts from, whose ends older releases printed as marks. */
 export const chainStart: Buffer = Buffer.alloc(32);
 
 /** SHA-256 of the chain so far and the next event's digest: any change before shows in all after. */

@@ -41,6 +41,8 @@ const leaves = defineTable({
   unique: ["(position)"],
 });
 
+export type LeafRow = RowOf<typeof leaves>;
+
 /** Of a level above the leaves. */
 const nodes = defineTable({
   name: "log_tree_node",
@@ -109,11 +111,31 @@ async function read<Row>(
 
 /** The whole tree, with the leaves of everything that answers show. */
 export async function wholeTree(db: Knex): Promise<TreeHead> {
-  const text = "select (select size from log_tree_head), (select edge from log_tree_head)";
-  type Row = Readonly<{ size: bigint | null; edge: Buffer | null }>;
-  const { size, edge } = await read<Row>(db, text, []);
-  const tree = size === null || edge === null ? new GrowingTree() : treeAt({ size, edge });
+  await mustBeCurrent(db, logTreeProjection.name);
+  const tree = await storedTree(db);
   return { size: tree.size, root: tree.root() };
+}
+
+/** The tree as it is stored now. */
+export async function storedTree(db: Knex): Promise<GrowingTree> {
+  const head = await db<HeadRow>("log_tree_head").first("size", "edge");
+  return head === undefined ? new GrowingTree() : treeAt(head);
+}
+
+const leavesPerPage = 1_000;
+
+/** The leaves in their order, a page in memory at a time. */
+export async function* storedLeaves(db: Knex): AsyncGenerator<LeafRow, undefined> {
+  let page: readonly LeafRow[];
+  let from = 0n;
+  do {
+    page = await db<LeafRow>("log_tree_leaf")
+      .where("index", ">=", from)
+      .orderBy("index")
+      .limit(leavesPerPage);
+    yield* page;
+    from += BigInt(page.length);
+  } while (page.length === leavesPerPage);
 }
 
 /** What proves the event at a position. */

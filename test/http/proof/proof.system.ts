@@ -46,7 +46,7 @@ describe("the proofs of the log", () => {
     ]);
   });
 
-  it("names the place where the log is not what a head was signed for, if the chain shows it", async () => {
+  it("names the place where the log is not what a head was signed for, if a leaf shows it", async () => {
     const kept = await head();
     const root = createHash("sha256").update("another log").digest();
     const [size, timestamp] = [BigInt(kept.size), "2026-01-02T03:04:05.000Z"];
@@ -64,13 +64,11 @@ describe("the proofs of the log", () => {
       .and.to.include("a log that parted from this one");
 
     const entry = await app.deps.db("audit_entry").where({ type: "ProjectCreated" }).first();
-    const changed = app.deps.db("audit_entry").where({ position: entry.position });
-    const chain = await app.deps.db("log_chain_head").first();
-    await changed.clone().update({ digest: root });
-    await app.deps.db("log_chain_head").update({ chain: root });
+    const changed = app.deps.db("log_tree_leaf").where({ position: entry.position });
+    const leaf = await changed.clone().first();
+    await changed.clone().update({ hash: root });
     const found = await verified();
-    await app.deps.db("log_chain_head").update({ chain: chain.chain });
-    await changed.clone().update({ digest: entry.digest });
+    await changed.clone().update({ hash: leaf.hash });
     expect(found.code, found.out).to.equal(1);
     expect(found.out).to.include(
       `ProjectCreated at ${entry.position} in ${entry.stream} was changed`,

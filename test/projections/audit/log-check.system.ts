@@ -1,13 +1,10 @@
 import { expect } from "chai";
+import { chainNext, chainStart, eventDigest } from "../../../src/events/core/canonical.ts";
 import type { Recorded } from "../../../src/events/core/event.ts";
 import type { EventStore } from "../../../src/platform/event-store/event-store.ts";
-import {
-  type ChainCheck,
-  checkChain,
-  type KeptMark,
-} from "../../../src/projections/audit/chain-check.ts";
 import { auditEntryProjection } from "../../../src/projections/audit/entry.ts";
-import { chainHead, logChainProjection } from "../../../src/projections/audit/log-chain.ts";
+import { checkLog, type KeptMark, type LogCheck } from "../../../src/projections/audit/log-check.ts";
+import { logTreeProjection, wholeTree } from "../../../src/projections/audit/log-tree.ts";
 import { context, project, reset } from "../../support/app/projection.ts";
 import { append, sent } from "../../support/package/parcel.ts";
 import { testDatabase } from "../../support/store/database.ts";
@@ -30,11 +27,11 @@ function changed(change: (log: Recorded[]) => void): EventStore {
   };
 }
 
-async function check(log: EventStore = store, kept?: KeptMark): Promise<ChainCheck> {
-  return checkChain({ db, store: log }, { signal, ...(kept && { kept }) });
+async function check(log: EventStore = store, kept?: KeptMark): Promise<LogCheck> {
+  return checkLog({ db, store: log }, { signal, ...(kept && { kept }) });
 }
 
-const firstOf = (result: ChainCheck) => (result.equal ? "nothing" : result.first);
+const firstOf = (result: LogCheck) => (result.equal ? "nothing" : result.first);
 
 describe("verifying the log", () => {
   before(async () => {
@@ -45,7 +42,7 @@ describe("verifying the log", () => {
   beforeEach(async () => {
     const log: Recorded[] = [];
     for await (const event of store.readAll()) log.push(event);
-    for (const projection of [auditEntryProjection, logChainProjection]) {
+    for (const projection of [auditEntryProjection, logTreeProjection]) {
       await reset(db, projection);
       for (let n = 0; n < log.length; n += 1_000) {
         await project(db, projection, log.slice(n, n + 1_000), context);
@@ -54,7 +51,7 @@ describe("verifying the log", () => {
   });
 
   it("finds an untouched log unchanged", async () => {
-    expect(await check()).to.deep.equal({ equal: true, head: await chainHead(db) });
+    expect(await check()).to.deep.equal({ equal: true, head: await wholeTree(db) });
   });
 
   it("does not mind events that came after the head", async () => {
@@ -93,22 +90,35 @@ describe("verifying the log", () => {
     expect((await check(log)).equal).to.equal(false);
   });
 
-  it("notices a mark that was changed", async () => {
-    await db("log_chain_mark")
-      .where({ events: 1_000 })
-      .update({ chain: Buffer.alloc(32) });
-    expect(firstOf(await check())).to.match(/not with a mark of the chain/);
+  it("notices a leaf and a head that were changed", async () => {
+    const { edge } = await db("log_tree_head").first();
+    await db("log_tree_head").update({ edge: Buffer.alloc(edge.length) });
+    expect(firstOf(await check())).to.match(/with the leaves of the tree, but not with its head$/);
+    await db("log_tree_leaf")
+      .where({ index: 1_000 })
+      .update({ hash: Buffer.alloc(32) });
+    expect(firstOf(await check())).to.match(/in parcel-10 was changed$/);
   });
 
   it("proves a past that was changed and rebuilt by a mark kept outside", async () => {
-    const { events, chain } = await chainHead(db);
-    expect((await check(store, { events, chain })).equal).to.equal(true);
-    expect((await check(store, { events: 1_500n, chain })).equal).to.equal(false);
-    expect((await check(store, { events: events + 5n, chain })).equal).to.equal(false);
+    const { size: events, root: hash } = await wholeTree(db);
+    expect((await check(store, { events, hash })).equal).to.equal(true);
+    expect((await check(store, { events: 1_500n, hash })).equal).to.equal(false);
+    expect((await check(store, { events: events + 5n, hash })).equal).to.equal(false);
+  });
+
+  it("takes the end of the hash chain that older releases printed", async () => {
+    let [events, hash] = [0n, chainStart];
+    for await (const event of store.readAll()) {
+      [events, hash] = [events + 1n, chainNext(hash, eventDigest(event))];
+      if (events === 1_700n) break;
+    }
+    expect((await check(store, { events, hash })).equal).to.equal(true);
+    expect(firstOf(await check(store, { events: 1_699n, hash }))).to.match(/not with the mark$/);
   });
 
   it("has nothing to say of an empty log", async () => {
-    await reset(db, logChainProjection);
+    await reset(db, logTreeProjection);
     const nothing = changed((events) => void events.splice(0));
     expect((await check(nothing)).equal).to.equal(true);
   });

@@ -1,0 +1,85 @@
+import type { Knex } from "knex";
+import { chainNext, chainStart, eventDigest } from "../../events/core/canonical.ts";
+import type { Recorded } from "../../events/core/event.ts";
+import type { EventStore } from "../../platform/event-store/event-store.ts";
+import type { AuditEntryRow } from "./entry.ts";
+import { type LeafRow, leafOf, storedLeaves, storedTree } from "./log-tree.ts";
+import { GrowingTree, type TreeHead } from "./merkle.ts";
+
+export type LogCheck = Readonly<
+  | { equal: true; head: TreeHead }
+  /** What differs first. */
+  | { equal: false; first: string }
+>;
+
+/**
+ * What an earlier check printed: the root of the tree over so many events, or of older releases the end of the hash
+ * chain over them.
+ */
+export type KeptMark = Readonly<{ events: bigint; hash: Buffer }>;
+
+export type CheckOptions = Readonly<{
+  kept?: KeptMark;
+  signal: AbortSignal;
+  onProgress?: (events: bigint, ofEvents: bigint) => void;
+}>;
+
+type Deps = Readonly<{ db: Knex; store: EventStore }>;
+
+const eventsPerProgress = 1_000n;
+
+/**
+ * Computes the tree again from the log and compares it with the one that is stored, leaf by leaf, and with a mark that
+ * was kept outside when given. Reads the log once.
+ */
+export async function checkLog(
+  { db, store }: Deps,
+  { kept, signal, onProgress }: CheckOptions,
+): Promise<LogCheck> {
+  const stored = await storedTree(db);
+  const leaves = storedLeaves(db);
+  const end = kept !== undefined && kept.events > stored.size ? kept.events : stored.size;
+  const tree = new GrowingTree();
+  let chain = chainStart;
+  for await (const event of end === 0n ? [] : store.readAll()) {
+    signal.throwIfAborted();
+    if (tree.size < stored.size) {
+      const difference = differenceOf(event, (await leaves.next()).value);
+      if (difference !== undefined) return differs(db, difference);
+    }
+    tree.add(leafOf(event));
+    chain = chainNext(chain, eventDigest(event));
+    if (tree.size === stored.size && !tree.root().equals(stored.root())) {
+      return differs(db, "the events agree with the leaves of the tree, but not with its head");
+    }
+    if (tree.size === kept?.events && ![chain, tree.root()].some((one) => one.equals(kept.hash))) {
+      const first = `the first ${kept.events} events agree with the tree, but not with the mark`;
+      return differs(db, first);
+    }
+    if (tree.size === end) break;
+    if (tree.size % eventsPerProgress === 0n) onProgress?.(tree.size, end);
+  }
+  const { value: left } = await leaves.next();
+  if (tree.size < stored.size && left) return differs(db, left);
+  if (tree.size < end) {
+    return differs(db, `it ends after ${tree.size} of ${end} events`);
+  }
+  return { equal: true, head: { size: stored.size, root: stored.root() } };
+}
+
+/** What is wrong with an event, or the leaf of one that is missing. */
+function differenceOf(event: Recorded, leaf: LeafRow | undefined): string | LeafRow | undefined {
+  const name = `${event.type} at ${event.position} in ${event.stream}`;
+  if (leaf === undefined || leaf.position > event.position) return `${name} was added`;
+  if (leaf.position < event.position) return leaf;
+  return leaf.hash.equals(leafOf(event)) ? undefined : `${name} was changed`;
+}
+
+/** Of an event that is missing the audit trail still says what it was. */
+async function differs(db: Knex, first: string | LeafRow): Promise<LogCheck> {
+  if (typeof first === "string") return { equal: false, first };
+  const { position } = first;
+  const entry = await db<AuditEntryRow>("audit_entry").where({ position }).first("type", "stream");
+  const what = entry ? `${entry.type} at ${position} in ${entry.stream}` : `event ${position}`;
+  return { equal: false, first: `${what} is missing` };
+}
