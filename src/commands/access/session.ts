@@ -1,7 +1,6 @@
 import {
   type LoginVia,
   type SessionEnd,
-  type SessionEvent,
   sessionEvents,
   sessionStream,
 } from "../../events/access/session.ts";
@@ -9,7 +8,7 @@ import type { SessionId, UserId } from "../../events/core/ids.ts";
 import type { Sealed } from "../../events/core/sealed.ts";
 import { unreachable } from "../../platform/invariant.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import type { Decider, Slice } from "../core/decider.ts";
+import type { Slice } from "../core/decider.ts";
 
 export type SessionCommand =
   | Readonly<{
@@ -28,7 +27,9 @@ type State =
   | Readonly<{ status: "absent" }>
   | Readonly<{ status: "open" | "closed"; userId: UserId }>;
 
-const decider: Decider<State, SessionCommand, SessionEvent> = {
+export const session: Slice<State, SessionCommand, typeof sessionEvents> = {
+  events: sessionEvents,
+  stream: sessionStream,
   initialState: { status: "absent" },
 
   decide(state, command) {
@@ -64,10 +65,4 @@ const decider: Decider<State, SessionCommand, SessionEvent> = {
         return unreachable(event);
     }
   },
-};
-
-export const session: Slice<State, SessionCommand, typeof sessionEvents> = {
-  events: sessionEvents,
-  stream: sessionStream,
-  decider,
 };

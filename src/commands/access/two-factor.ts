@@ -1,5 +1,4 @@
 import {
-  type TwoFactorEvent,
   twoFactorEvents,
   twoFactorStream,
 } from "../../events/access/two-factor.ts";
@@ -7,7 +6,7 @@ import type { UserId } from "../../events/core/ids.ts";
 import type { Sealed } from "../../events/core/sealed.ts";
 import { unreachable } from "../../platform/invariant.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import type { Decider, Slice } from "../core/decider.ts";
+import type { Slice } from "../core/decider.ts";
 
 export type TwoFactorCommand =
   | Readonly<{ type: "PrepareTwoFactor"; userId: UserId; secret: Sealed; at: string }>
@@ -27,7 +26,9 @@ export type TwoFactorState =
   | Readonly<{ status: "prepared"; secret: Sealed }>
   | Readonly<{ status: "on"; secret: Sealed; unused: ReadonlySet<string> }>;
 
-const decider: Decider<TwoFactorState, TwoFactorCommand, TwoFactorEvent> = {
+export const twoFactor: Slice<TwoFactorState, TwoFactorCommand, typeof twoFactorEvents> = {
+  events: twoFactorEvents,
+  stream: twoFactorStream,
   initialState: { status: "off" },
 
   decide(state, command) {
@@ -102,9 +103,3 @@ function enabledAlready(): Refusal {
 function wrongCode(): Refusal {
   return new Refusal("forbidden", "auth.otp_wrong", "The code is wrong or was used before.");
 }
-
-export const twoFactor: Slice<TwoFactorState, TwoFactorCommand, typeof twoFactorEvents> = {
-  events: twoFactorEvents,
-  stream: twoFactorStream,
-  decider,
-};

@@ -1,5 +1,4 @@
 import {
-  type AgentEvent,
   type AgentId,
   type AgentOwner,
   type AgentSettings,
@@ -9,7 +8,7 @@ import {
 import type { UserId } from "../../events/core/ids.ts";
 import { unreachable } from "../../platform/invariant.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import type { Decider, Slice } from "../core/decider.ts";
+import type { Slice } from "../core/decider.ts";
 
 export type AgentCommand = Readonly<{ at: string }> &
   Readonly<
@@ -39,7 +38,9 @@ export type AgentState =
 
 type Existing = Extract<AgentState, { kind: "existing" }>;
 
-const decider: Decider<AgentState, AgentCommand, AgentEvent> = {
+export const agent: Slice<AgentState, AgentCommand, typeof agentEvents> = {
+  events: agentEvents,
+  stream: agentStream,
   initialState: { kind: "absent" },
 
   decide(state, command) {
@@ -100,12 +101,6 @@ const decider: Decider<AgentState, AgentCommand, AgentEvent> = {
         return unreachable(event);
     }
   },
-};
-
-export const agent: Slice<AgentState, AgentCommand, typeof agentEvents> = {
-  events: agentEvents,
-  stream: agentStream,
-  decider,
 };
 
 /** @throws Refusal 422 for an agent that could take no job at all */

@@ -1,10 +1,10 @@
-import { type ArtifactEvent, artifactEvents, artifactStream } from "../../events/agent/artifact.ts";
+import { artifactEvents, artifactStream } from "../../events/agent/artifact.ts";
 import type { ProjectId, UserId } from "../../events/core/ids.ts";
 import type { StoredFile } from "../../events/core/stored-file.ts";
 import type { JobId, PipelineId } from "../../events/pipeline/id.ts";
 import { unreachable } from "../../platform/invariant.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import type { Decider, Slice } from "../core/decider.ts";
+import type { Slice } from "../core/decider.ts";
 
 export type ArtifactCommand = Readonly<{
   artifactId: string;
@@ -27,7 +27,9 @@ export type ArtifactCommand = Readonly<{
 type Artifact = Readonly<{ fileType: string; expireAt: string | null; locked: boolean }>;
 type State = ReadonlyMap<string, Artifact>;
 
-const decider: Decider<State, ArtifactCommand, ArtifactEvent> = {
+export const artifact: Slice<State, ArtifactCommand, typeof artifactEvents> = {
+  events: artifactEvents,
+  stream: artifactStream,
   initialState: new Map(),
 
   decide(state, command) {
@@ -84,12 +86,6 @@ const decider: Decider<State, ArtifactCommand, ArtifactEvent> = {
         return unreachable(event);
     }
   },
-};
-
-export const artifact: Slice<State, ArtifactCommand, typeof artifactEvents> = {
-  events: artifactEvents,
-  stream: artifactStream,
-  decider,
 };
 
 function mustExist(known: Artifact | undefined): Artifact {

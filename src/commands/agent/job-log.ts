@@ -1,5 +1,5 @@
 import { type JobLogEvent, jobLogEvents, jobLogStream } from "../../events/agent/job-log.ts";
-import type { Decider, Slice } from "../core/decider.ts";
+import type { Slice } from "../core/decider.ts";
 
 export type JobLogCommand = Readonly<{ type: "StoreJobLog" }> &
   Omit<JobLogEvent["data"], "storedAt"> &
@@ -8,7 +8,9 @@ export type JobLogCommand = Readonly<{ type: "StoreJobLog" }> &
 /** Attempts whose log is stored. */
 export type JobLogState = ReadonlySet<number>;
 
-const decider: Decider<JobLogState, JobLogCommand, JobLogEvent> = {
+export const jobLog: Slice<JobLogState, JobLogCommand, typeof jobLogEvents> = {
+  events: jobLogEvents,
+  stream: jobLogStream,
   initialState: new Set(),
 
   decide(state, { type: _, at: storedAt, ...log }) {
@@ -17,10 +19,4 @@ const decider: Decider<JobLogState, JobLogCommand, JobLogEvent> = {
   },
 
   evolve: (state, { data }) => new Set([...state, data.attempt]),
-};
-
-export const jobLog: Slice<JobLogState, JobLogCommand, typeof jobLogEvents> = {
-  events: jobLogEvents,
-  stream: jobLogStream,
-  decider,
 };

@@ -1,11 +1,10 @@
 import type { AgentOwner } from "../../events/agent/agent.ts";
 import {
-  type RegistrationEvent,
   registrationEvents,
   registrationStream,
 } from "../../events/agent/registration.ts";
 import type { UserId } from "../../events/core/ids.ts";
-import type { Decider, Slice } from "../core/decider.ts";
+import type { Slice } from "../core/decider.ts";
 
 export type RegistrationCommand = Readonly<{
   type: "IssueRegistrationToken";
@@ -20,7 +19,9 @@ export type RegistrationCommand = Readonly<{
 /** The generation in force; 0 before the first. */
 type State = Readonly<{ generation: number }>;
 
-const decider: Decider<State, RegistrationCommand, RegistrationEvent> = {
+export const registration: Slice<State, RegistrationCommand, typeof registrationEvents> = {
+  events: registrationEvents,
+  stream: registrationStream,
   initialState: { generation: 0 },
   decide(state, { owner, generation, tokenHash, by, at }) {
     // Two requests at one moment issue one token.
@@ -29,10 +30,4 @@ const decider: Decider<State, RegistrationCommand, RegistrationEvent> = {
     return [{ type: "RegistrationTokenIssued", data }];
   },
   evolve: (_state, { data }) => ({ generation: data.generation }),
-};
-
-export const registration: Slice<State, RegistrationCommand, typeof registrationEvents> = {
-  events: registrationEvents,
-  stream: registrationStream,
-  decider,
 };

@@ -1,12 +1,11 @@
 import {
-  type ContainerTagEvent,
   containerTagEvents,
   containerTagStream,
 } from "../../events/container/tag.ts";
 import type { PackageId, UserId } from "../../events/core/ids.ts";
 import { unreachable } from "../../platform/invariant.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import type { Decider, Slice } from "../core/decider.ts";
+import type { Slice } from "../core/decider.ts";
 
 export type ContainerTagCommand = Readonly<{
   packageId: PackageId;
@@ -28,7 +27,13 @@ export type ContainerTagCommand = Readonly<{
 
 export type ContainerTagState = Readonly<{ digest: string | null }>;
 
-const decider: Decider<ContainerTagState, ContainerTagCommand, ContainerTagEvent> = {
+export const containerTag: Slice<
+  ContainerTagState,
+  ContainerTagCommand,
+  typeof containerTagEvents
+> = {
+  events: containerTagEvents,
+  stream: containerTagStream,
   initialState: { digest: null },
 
   decide(state, command) {
@@ -69,9 +74,3 @@ function taken(tag: string): Refusal {
   const message = `The tag ${tag} names another manifest, and tags are not moved here.`;
   return new Refusal("conflict", "container.tag_exists", message);
 }
-
-export const containerTag: Slice<
-  ContainerTagState,
-  ContainerTagCommand,
-  typeof containerTagEvents
-> = { events: containerTagEvents, stream: containerTagStream, decider };

@@ -9,8 +9,9 @@ export type Decider<State, Command, Event> = Readonly<{
 }>;
 
 /** Everything one kind of stream needs in order to be written to. */
-export type Slice<State, Command, Schemas extends EventSchemas> = Readonly<{
-  events: Schemas;
-  stream: (id: string) => string;
-  decider: Decider<State, Command, EventOf<Schemas>>;
-}>;
+export type Slice<State, Command, Schemas extends EventSchemas> = Decider<
+  State,
+  Command,
+  EventOf<Schemas>
+> &
+  Readonly<{ events: Schemas; stream: (id: string) => string }>;

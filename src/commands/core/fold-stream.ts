@@ -13,13 +13,13 @@ type Reading<State> = Readonly<{
 /** What the events of a stream add up to. */
 export async function foldStream<State, Command, Schemas extends EventSchemas>(
   store: EventStore,
-  { events, decider }: Slice<State, Command, Schemas>,
+  { events, initialState, evolve }: Slice<State, Command, Schemas>,
   stream: string,
   { after, onEvent }: Reading<State> = {},
 ): Promise<State> {
-  let state = after?.state ?? decider.initialState;
+  let state = after?.state ?? initialState;
   for await (const recorded of store.readStream(stream, (after?.revision ?? -1n) + 1n)) {
-    state = decider.evolve(state, decode(events, recorded));
+    state = evolve(state, decode(events, recorded));
     onEvent?.(recorded, state);
   }
   return state;

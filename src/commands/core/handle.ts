@@ -100,7 +100,7 @@ async function attemptOnce<State, Command, Schemas extends EventSchemas>(
       : await load(store, slice, stream, order.metadata.commandId);
   if (past.handledAt !== undefined) return { ...past, position: past.handledAt };
 
-  const decided: readonly AnyEvent[] = slice.decider.decide(past.state, order.command);
+  const decided: readonly AnyEvent[] = slice.decide(past.state, order.command);
   if (decided.length === 0) return past;
   const read = decided.map((event) => mustBeReadable(slice.events, event));
 
@@ -110,7 +110,7 @@ async function attemptOnce<State, Command, Schemas extends EventSchemas>(
     metadata: order.metadata,
   }));
   const { position, revision } = await store.append(stream, past.revision, events);
-  return { state: read.reduce(slice.decider.evolve, past.state), revision, position };
+  return { state: read.reduce(slice.evolve, past.state), revision, position };
 }
 
 /**
@@ -167,7 +167,7 @@ async function load<State, Command, Schemas extends EventSchemas>(
   stream: string,
   commandId?: string,
 ): Promise<Past<State>> {
-  const { evolve } = slice.decider;
+  const { evolve } = slice;
   const before = readBefore<State>(store, stream, { evolve, commandId });
   let revision: ExpectedRevision = before?.revision ?? "none";
   let position = before?.position;

@@ -1,7 +1,7 @@
 import { type ReservationEvent, reservationEvents } from "../../events/core/reservation.ts";
 import { unreachable } from "../../platform/invariant.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import type { Decider, Slice } from "./decider.ts";
+import type { Slice } from "./decider.ts";
 
 export type ReservationCommand =
   | Readonly<{
@@ -15,7 +15,10 @@ export type ReservationCommand =
 
 type State = Readonly<{ holderId: string | undefined }>;
 
-const decider: Decider<State, ReservationCommand, ReservationEvent> = {
+/** The id is the stream's own name: there are several categories of names. */
+export const reservation: Slice<State, ReservationCommand, typeof reservationEvents> = {
+  events: reservationEvents,
+  stream: (name) => name,
   initialState: { holderId: undefined },
 
   decide(state, command) {
@@ -57,10 +60,3 @@ function reserve(
   }
   return [{ type: "NameReleased", data: { holderId: state.holderId, releasedAt: at } }, reserved];
 }
-
-/** The id is the stream's own name: there are several categories of names. */
-export const reservation: Slice<State, ReservationCommand, typeof reservationEvents> = {
-  events: reservationEvents,
-  stream: (name) => name,
-  decider,
-};

@@ -1,8 +1,8 @@
 import type { LfsLockId, ProjectId, UserId } from "../../events/core/ids.ts";
-import { type LfsLockEvent, lfsLockEvents, lfsLockStream } from "../../events/git/lfs-lock.ts";
+import { lfsLockEvents, lfsLockStream } from "../../events/git/lfs-lock.ts";
 import { unreachable } from "../../platform/invariant.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import type { Decider, Slice } from "../core/decider.ts";
+import type { Slice } from "../core/decider.ts";
 
 export type LfsLockCommand =
   | Readonly<{
@@ -28,7 +28,9 @@ export type LfsLockState = Readonly<{
   unlocked: ReadonlySet<LfsLockId>;
 }>;
 
-const decider: Decider<LfsLockState, LfsLockCommand, LfsLockEvent> = {
+export const lfsLock: Slice<LfsLockState, LfsLockCommand, typeof lfsLockEvents> = {
+  events: lfsLockEvents,
+  stream: lfsLockStream,
   initialState: { lock: undefined, unlocked: new Set() },
 
   decide({ lock, unlocked }, command) {
@@ -71,10 +73,4 @@ const decider: Decider<LfsLockState, LfsLockCommand, LfsLockEvent> = {
         return unreachable(event);
     }
   },
-};
-
-export const lfsLock: Slice<LfsLockState, LfsLockCommand, typeof lfsLockEvents> = {
-  events: lfsLockEvents,
-  stream: lfsLockStream,
-  decider,
 };

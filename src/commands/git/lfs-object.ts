@@ -1,11 +1,10 @@
 import type { LfsOid, ProjectId, UserId } from "../../events/core/ids.ts";
 import {
-  type LfsObjectEvent,
   lfsObjectEvents,
   lfsObjectStream,
 } from "../../events/git/lfs-object.ts";
 import { unreachable } from "../../platform/invariant.ts";
-import type { Decider, Slice } from "../core/decider.ts";
+import type { Slice } from "../core/decider.ts";
 
 export type LfsObjectCommand =
   /** Its bytes are stored and were found to be what its id says. */
@@ -29,7 +28,9 @@ export type LfsObjectCommand =
 type State = Readonly<{ done: boolean }>;
 
 /** Both happen once: a project that has an object has it for good. */
-const decider: Decider<State, LfsObjectCommand, LfsObjectEvent> = {
+export const lfsObject: Slice<State, LfsObjectCommand, typeof lfsObjectEvents> = {
+  events: lfsObjectEvents,
+  stream: lfsObjectStream,
   initialState: { done: false },
 
   decide({ done }, command) {
@@ -51,10 +52,4 @@ const decider: Decider<State, LfsObjectCommand, LfsObjectEvent> = {
   },
 
   evolve: () => ({ done: true }),
-};
-
-export const lfsObject: Slice<State, LfsObjectCommand, typeof lfsObjectEvents> = {
-  events: lfsObjectEvents,
-  stream: lfsObjectStream,
-  decider,
 };

@@ -2,7 +2,7 @@ import type { UserId } from "../../events/core/ids.ts";
 import { type ReportEvent, reportEvents, reportStream } from "../../events/instance/report.ts";
 import { unreachable } from "../../platform/invariant.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import type { Decider, Slice } from "../core/decider.ts";
+import type { Slice } from "../core/decider.ts";
 
 type Filed = Extract<ReportEvent, { type: "ReportFiled" }>["data"];
 
@@ -12,7 +12,9 @@ export type ReportCommand =
 
 type State = Readonly<{ openId: string | undefined; closedIds: readonly string[] }>;
 
-const decider: Decider<State, ReportCommand, ReportEvent> = {
+export const report: Slice<State, ReportCommand, typeof reportEvents> = {
+  events: reportEvents,
+  stream: reportStream,
   initialState: { openId: undefined, closedIds: [] },
 
   decide({ openId, closedIds }, command) {
@@ -47,9 +49,3 @@ function alreadyOpen(): Refusal {
 }
 
 const notFound = (): Refusal => new Refusal("not_found", "report.not_found", "Report not found.");
-
-export const report: Slice<State, ReportCommand, typeof reportEvents> = {
-  events: reportEvents,
-  stream: reportStream,
-  decider,
-};

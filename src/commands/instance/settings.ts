@@ -1,14 +1,13 @@
 import type { UserId } from "../../events/core/ids.ts";
 import {
   type Settings,
-  type SettingsEvent,
   settingsDefaults,
   settingsEvents,
   settingsStream,
 } from "../../events/instance/settings.ts";
 import { unreachable } from "../../platform/invariant.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import type { Decider, Slice } from "../core/decider.ts";
+import type { Slice } from "../core/decider.ts";
 import { defined } from "../core/defined.ts";
 
 /** An undefined value stays what it was. */
@@ -24,7 +23,9 @@ export type SettingsCommand = Readonly<{
   at: string;
 }>;
 
-const decider: Decider<Settings, SettingsCommand, SettingsEvent> = {
+export const settings: Slice<Settings, SettingsCommand, typeof settingsEvents> = {
+  events: settingsEvents,
+  stream: settingsStream,
   initialState: settingsDefaults,
 
   decide(state, command) {
@@ -78,9 +79,3 @@ function differing(before: Settings, changes: SettingsChanges): Partial<Settings
     }),
   );
 }
-
-export const settings: Slice<Settings, SettingsCommand, typeof settingsEvents> = {
-  events: settingsEvents,
-  stream: settingsStream,
-  decider,
-};

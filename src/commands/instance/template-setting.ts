@@ -1,13 +1,12 @@
 import type { UserId } from "../../events/core/ids.ts";
 import type { ParentType } from "../../events/core/role.ts";
 import {
-  type TemplateSettingEvent,
   type TemplateSettings,
   templateSettingEvents,
   templateSettingStream,
   templateSettingsDefault,
 } from "../../events/instance/template-setting.ts";
-import type { Decider, Slice } from "../core/decider.ts";
+import type { Slice } from "../core/decider.ts";
 
 export type TemplateSettingCommand = Readonly<{
   type: "ChangeTemplateSettings";
@@ -18,7 +17,13 @@ export type TemplateSettingCommand = Readonly<{
   at: string;
 }>;
 
-const decider: Decider<TemplateSettings, TemplateSettingCommand, TemplateSettingEvent> = {
+export const templateSetting: Slice<
+  TemplateSettings,
+  TemplateSettingCommand,
+  typeof templateSettingEvents
+> = {
+  events: templateSettingEvents,
+  stream: templateSettingStream,
   initialState: templateSettingsDefault,
 
   decide(previous, { parentId, parentType, settings: given, by: changedById, at: changedAt }) {
@@ -31,9 +36,3 @@ const decider: Decider<TemplateSettings, TemplateSettingCommand, TemplateSetting
 
   evolve: (_state, event) => event.data.settings,
 };
-
-export const templateSetting: Slice<
-  TemplateSettings,
-  TemplateSettingCommand,
-  typeof templateSettingEvents
-> = { events: templateSettingEvents, stream: templateSettingStream, decider };

@@ -1,14 +1,13 @@
 import type { ProjectId, UserId } from "../../events/core/ids.ts";
 import type { IssueId } from "../../events/issue/issue.ts";
 import {
-  type IssueCommentEvent,
   type IssueCommentId,
   issueCommentEvents,
   issueCommentStream,
 } from "../../events/issue/issue-comment.ts";
 import { unreachable } from "../../platform/invariant.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import type { Decider, Slice } from "../core/decider.ts";
+import type { Slice } from "../core/decider.ts";
 
 /** The issue that the request names; a comment on another issue does not exist for it. */
 type Within = Readonly<{ issueId: IssueId; projectId: ProjectId; by: UserId; at: string }>;
@@ -27,7 +26,13 @@ export type IssueCommentState =
   | Readonly<{ status: "absent" }>
   | Readonly<{ status: "created" | "deleted"; issueId: IssueId; message: string }>;
 
-const decider: Decider<IssueCommentState, IssueCommentCommand, IssueCommentEvent> = {
+export const issueComment: Slice<
+  IssueCommentState,
+  IssueCommentCommand,
+  typeof issueCommentEvents
+> = {
+  events: issueCommentEvents,
+  stream: issueCommentStream,
   initialState: { status: "absent" },
 
   decide(state, command) {
@@ -74,16 +79,6 @@ const decider: Decider<IssueCommentState, IssueCommentCommand, IssueCommentEvent
         return unreachable(event);
     }
   },
-};
-
-export const issueComment: Slice<
-  IssueCommentState,
-  IssueCommentCommand,
-  typeof issueCommentEvents
-> = {
-  events: issueCommentEvents,
-  stream: issueCommentStream,
-  decider,
 };
 
 export function commentNotFound(): Refusal {

@@ -10,7 +10,7 @@ import {
 } from "../../events/issue/issue.ts";
 import { unreachable } from "../../platform/invariant.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import type { Decider, Slice } from "../core/decider.ts";
+import type { Slice } from "../core/decider.ts";
 import { defined } from "../core/defined.ts";
 
 /** The project that the request names; an issue of another project does not exist for it. */
@@ -37,7 +37,9 @@ export type IssueState =
   | Readonly<{ status: "deleted"; projectId: ProjectId }>
   | Existing;
 
-const decider: Decider<IssueState, IssueCommand, IssueEvent> = {
+export const issue: Slice<IssueState, IssueCommand, typeof issueEvents> = {
+  events: issueEvents,
+  stream: issueStream,
   initialState: { status: "absent" },
 
   decide(state, command) {
@@ -99,12 +101,6 @@ const decider: Decider<IssueState, IssueCommand, IssueEvent> = {
         return unreachable(event);
     }
   },
-};
-
-export const issue: Slice<IssueState, IssueCommand, typeof issueEvents> = {
-  events: issueEvents,
-  stream: issueStream,
-  decider,
 };
 
 /** Work on it has ended. */

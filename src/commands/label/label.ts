@@ -1,14 +1,13 @@
 import type { ProjectId, UserId } from "../../events/core/ids.ts";
 import {
   type LabelDetails,
-  type LabelEvent,
   type LabelId,
   labelEvents,
   labelStream,
 } from "../../events/label/label.ts";
 import { unreachable } from "../../platform/invariant.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import type { Decider, Slice } from "../core/decider.ts";
+import type { Slice } from "../core/decider.ts";
 
 /** The project that the request names; a label of another project does not exist for it. */
 type Within = Readonly<{ projectId: ProjectId; by: UserId; at: string }>;
@@ -22,7 +21,9 @@ export type LabelState =
   | Readonly<{ status: "absent" }>
   | Readonly<{ status: "created" | "deleted"; projectId: ProjectId; details: LabelDetails }>;
 
-const decider: Decider<LabelState, LabelCommand, LabelEvent> = {
+export const label: Slice<LabelState, LabelCommand, typeof labelEvents> = {
+  events: labelEvents,
+  stream: labelStream,
   initialState: { status: "absent" },
 
   decide(state, command) {
@@ -68,12 +69,6 @@ const decider: Decider<LabelState, LabelCommand, LabelEvent> = {
         return unreachable(event);
     }
   },
-};
-
-export const label: Slice<LabelState, LabelCommand, typeof labelEvents> = {
-  events: labelEvents,
-  stream: labelStream,
-  decider,
 };
 
 export function labelNotFound(): Refusal {

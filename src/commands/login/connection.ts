@@ -2,13 +2,12 @@ import type { LoginConnectionId, UserId } from "../../events/core/ids.ts";
 import {
   type ConnectionDetails,
   type ConnectionKind,
-  type LoginConnectionEvent,
   loginConnectionEvents,
   loginConnectionStream,
 } from "../../events/login/connection.ts";
 import { unreachable } from "../../platform/invariant.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import type { Decider, Slice } from "../core/decider.ts";
+import type { Slice } from "../core/decider.ts";
 
 type By = Readonly<{ by: UserId; at: string }>;
 
@@ -26,7 +25,9 @@ type State =
   | Readonly<{ status: "absent" }>
   | Readonly<{ status: "disabled" | "enabled"; details: ConnectionDetails }>;
 
-const decider: Decider<State, LoginConnectionCommand, LoginConnectionEvent> = {
+export const loginConnection: Slice<State, LoginConnectionCommand, typeof loginConnectionEvents> = {
+  events: loginConnectionEvents,
+  stream: loginConnectionStream,
   initialState: { status: "absent" },
 
   decide(state, command) {
@@ -93,9 +94,3 @@ function exists(): Refusal {
   const message = "This connection exists already.";
   return new Refusal("conflict", "login_connection.exists", message);
 }
-
-export const loginConnection: Slice<State, LoginConnectionCommand, typeof loginConnectionEvents> = {
-  events: loginConnectionEvents,
-  stream: loginConnectionStream,
-  decider,
-};

@@ -1,13 +1,12 @@
 import type { LoginConnectionId, UserId } from "../../events/core/ids.ts";
 import type { Sealed } from "../../events/core/sealed.ts";
 import {
-  type ExternalIdentityEvent,
   externalIdentityEvents,
   externalIdentityStream,
   type LinkedBy,
 } from "../../events/login/external-identity.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import type { Decider, Slice } from "../core/decider.ts";
+import type { Slice } from "../core/decider.ts";
 
 export type ExternalIdentityCommand = Readonly<{
   type: "LinkExternalIdentity";
@@ -23,7 +22,13 @@ export type ExternalIdentityCommand = Readonly<{
 
 export type ExternalIdentityState = Readonly<{ userId: UserId | undefined }>;
 
-const decider: Decider<ExternalIdentityState, ExternalIdentityCommand, ExternalIdentityEvent> = {
+export const externalIdentity: Slice<
+  ExternalIdentityState,
+  ExternalIdentityCommand,
+  typeof externalIdentityEvents
+> = {
+  events: externalIdentityEvents,
+  stream: externalIdentityStream,
   initialState: { userId: undefined },
 
   decide({ userId: holder }, command) {
@@ -40,9 +45,3 @@ function taken(): Refusal {
   const message = "This identity belongs to another account.";
   return new Refusal("conflict", "external_identity.taken", message);
 }
-
-export const externalIdentity: Slice<
-  ExternalIdentityState,
-  ExternalIdentityCommand,
-  typeof externalIdentityEvents
-> = { events: externalIdentityEvents, stream: externalIdentityStream, decider };

@@ -2,7 +2,6 @@ import type { UserId } from "../../events/core/ids.ts";
 import type { ParentType } from "../../events/core/role.ts";
 import {
   type ApprovalConfiguration,
-  type ApprovalEvent,
   type ApprovalRule,
   approvalConfigurationDefault,
   approvalEvents,
@@ -10,7 +9,7 @@ import {
 } from "../../events/merge-request/approval-rule.ts";
 import { unreachable } from "../../platform/invariant.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import type { Decider, Slice } from "../core/decider.ts";
+import type { Slice } from "../core/decider.ts";
 
 type Stamp = Readonly<{ by: UserId; at: string }>;
 type Parent = Readonly<{ parentId: string; parentType: ParentType }>;
@@ -33,7 +32,9 @@ type State = Readonly<{
   configuration: ApprovalConfiguration | undefined;
 }>;
 
-const decider: Decider<State, ApprovalCommand, ApprovalEvent> = {
+export const approval: Slice<State, ApprovalCommand, typeof approvalEvents> = {
+  events: approvalEvents,
+  stream: approvalStream,
   initialState: { rules: new Map(), configuration: undefined },
 
   decide(state, command) {
@@ -108,9 +109,3 @@ function mustBeThere({ rules }: State, ruleId: string): ApprovalRule {
   if (rule !== undefined) return rule;
   throw new Refusal("not_found", "approval.not_found", "Approval rule not found.");
 }
-
-export const approval: Slice<State, ApprovalCommand, typeof approvalEvents> = {
-  events: approvalEvents,
-  stream: approvalStream,
-  decider,
-};

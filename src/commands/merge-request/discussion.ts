@@ -1,7 +1,6 @@
 import type { DiscussionId, MergeRequestId, ProjectId, UserId } from "../../events/core/ids.ts";
 import {
   type DiscussionCommits,
-  type DiscussionEvent,
   type DiscussionLine,
   discussionEvents,
   discussionStream,
@@ -9,7 +8,7 @@ import {
 import { unreachable } from "../../platform/invariant.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { jsonBytes } from "../../platform/storable-text.ts";
-import type { Decider, Slice } from "../core/decider.ts";
+import type { Slice } from "../core/decider.ts";
 
 /** Every command on a discussion reads all of its events. */
 const notesMax = 1_000;
@@ -57,7 +56,9 @@ type Started = Readonly<{
 
 export type DiscussionState = Readonly<{ status: "absent" | "deleted" }> | Started;
 
-const decider: Decider<DiscussionState, DiscussionCommand, DiscussionEvent> = {
+export const discussion: Slice<DiscussionState, DiscussionCommand, typeof discussionEvents> = {
+  events: discussionEvents,
+  stream: discussionStream,
   initialState: { status: "absent" },
 
   decide(state, command) {
@@ -156,12 +157,6 @@ const decider: Decider<DiscussionState, DiscussionCommand, DiscussionEvent> = {
         return unreachable(event);
     }
   },
-};
-
-export const discussion: Slice<DiscussionState, DiscussionCommand, typeof discussionEvents> = {
-  events: discussionEvents,
-  stream: discussionStream,
-  decider,
 };
 
 function change(

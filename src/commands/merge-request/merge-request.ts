@@ -10,7 +10,7 @@ import {
 } from "../../events/merge-request/merge-request.ts";
 import { unreachable } from "../../platform/invariant.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import type { Decider, Slice } from "../core/decider.ts";
+import type { Slice } from "../core/decider.ts";
 import type { CommandOf, JudgedRequest, MergeRequestCommand } from "./merge-request-command.ts";
 import {
   type BegunMerge,
@@ -25,7 +25,13 @@ const mergeMaxMs = 20_000;
 
 type Events = readonly MergeRequestEvent[];
 
-const decider: Decider<MergeRequestState, MergeRequestCommand, MergeRequestEvent> = {
+export const mergeRequest: Slice<
+  MergeRequestState,
+  MergeRequestCommand,
+  typeof mergeRequestEvents
+> = {
+  events: mergeRequestEvents,
+  stream: mergeRequestStream,
   initialState: { status: "absent" },
   evolve,
 
@@ -69,12 +75,6 @@ const decider: Decider<MergeRequestState, MergeRequestCommand, MergeRequestEvent
     }
   },
 };
-
-export const mergeRequest: Slice<
-  MergeRequestState,
-  MergeRequestCommand,
-  typeof mergeRequestEvents
-> = { events: mergeRequestEvents, stream: mergeRequestStream, decider };
 
 function open(state: MergeRequestState, command: CommandOf<"OpenMergeRequest">): Events {
   if (isExisting(state)) {

@@ -1,7 +1,6 @@
 import type { ProjectId, UserId } from "../../events/core/ids.ts";
 import {
   type MergeMessages,
-  type MergeSettingEvent,
   type MergeSettings,
   mergeMessagesDefault,
   mergeSettingEvents,
@@ -10,7 +9,7 @@ import {
 } from "../../events/merge-request/merge-setting.ts";
 import { unreachable } from "../../platform/invariant.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import type { Decider, Slice } from "../core/decider.ts";
+import type { Slice } from "../core/decider.ts";
 
 type Within = Readonly<{ projectId: ProjectId; by: UserId; at: string }>;
 
@@ -21,7 +20,9 @@ export type MergeSettingCommand =
 
 type State = Readonly<{ settings: MergeSettings; messages: MergeMessages }>;
 
-const decider: Decider<State, MergeSettingCommand, MergeSettingEvent> = {
+export const mergeSetting: Slice<State, MergeSettingCommand, typeof mergeSettingEvents> = {
+  events: mergeSettingEvents,
+  stream: mergeSettingStream,
   initialState: { settings: mergeSettingsDefault, messages: mergeMessagesDefault },
 
   decide(state, command) {
@@ -56,12 +57,6 @@ const decider: Decider<State, MergeSettingCommand, MergeSettingEvent> = {
         return unreachable(event);
     }
   },
-};
-
-export const mergeSetting: Slice<State, MergeSettingCommand, typeof mergeSettingEvents> = {
-  events: mergeSettingEvents,
-  stream: mergeSettingStream,
-  decider,
 };
 
 function mustAllowItself({ mergeStrategy, allowedStrategies }: MergeSettings): void {

@@ -2,13 +2,12 @@ import type { OAuthApplicationId, UserId } from "../../events/core/ids.ts";
 import type { Sealed } from "../../events/core/sealed.ts";
 import {
   type OAuthApplicationDetails,
-  type OAuthApplicationEvent,
   oauthApplicationEvents,
   oauthApplicationStream,
 } from "../../events/oauth/application.ts";
 import { unreachable } from "../../platform/invariant.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import type { Decider, Slice } from "../core/decider.ts";
+import type { Slice } from "../core/decider.ts";
 
 type By = Readonly<{ by: UserId; at: string }>;
 
@@ -33,7 +32,13 @@ type State =
       details: OAuthApplicationDetails;
     }>;
 
-const decider: Decider<State, OAuthApplicationCommand, OAuthApplicationEvent> = {
+export const oauthApplication: Slice<
+  State,
+  OAuthApplicationCommand,
+  typeof oauthApplicationEvents
+> = {
+  events: oauthApplicationEvents,
+  stream: oauthApplicationStream,
   initialState: { status: "absent" },
 
   decide(state, command) {
@@ -91,13 +96,3 @@ function exists(): Refusal {
   const message = "This OAuth application exists already.";
   return new Refusal("conflict", "oauth_application.exists", message);
 }
-
-export const oauthApplication: Slice<
-  State,
-  OAuthApplicationCommand,
-  typeof oauthApplicationEvents
-> = {
-  events: oauthApplicationEvents,
-  stream: oauthApplicationStream,
-  decider,
-};

@@ -8,7 +8,7 @@ import {
 import type { Scope } from "../../events/token/access-token.ts";
 import { unreachable } from "../../platform/invariant.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import type { Decider, Slice } from "../core/decider.ts";
+import type { Slice } from "../core/decider.ts";
 
 export type NewTokens = Readonly<{
   scopes: readonly Scope[];
@@ -53,11 +53,13 @@ export type OAuthAuthorizationState =
  * A code or refresh token that is used a second time does not refuse but revoke: the caller has to
  * look whether the tokens are theirs in the end.
  */
-const decider: Decider<
+export const oauthAuthorization: Slice<
   OAuthAuthorizationState,
   OAuthAuthorizationCommand,
-  OAuthAuthorizationEvent
+  typeof oauthAuthorizationEvents
 > = {
+  events: oauthAuthorizationEvents,
+  stream: oauthAuthorizationStream,
   initialState: { status: "absent" },
 
   decide(state, command) {
@@ -148,13 +150,3 @@ const revoked = (
 ): readonly OAuthAuthorizationEvent[] => [
   { type: "OAuthAuthorizationRevoked", data: { reason, revokedById, revokedAt } },
 ];
-
-export const oauthAuthorization: Slice<
-  OAuthAuthorizationState,
-  OAuthAuthorizationCommand,
-  typeof oauthAuthorizationEvents
-> = {
-  events: oauthAuthorizationEvents,
-  stream: oauthAuthorizationStream,
-  decider,
-};

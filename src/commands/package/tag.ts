@@ -1,8 +1,8 @@
 import type { PackageId, UserId } from "../../events/core/ids.ts";
-import { type PackageTagEvent, packageStream, packageTagEvents } from "../../events/package/tag.ts";
+import { packageStream, packageTagEvents } from "../../events/package/tag.ts";
 import { unreachable } from "../../platform/invariant.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import type { Decider, Slice } from "../core/decider.ts";
+import type { Slice } from "../core/decider.ts";
 
 /** Every document of a package shows all of them. */
 export const packageTagsMax = 1_000;
@@ -18,7 +18,9 @@ export type PackageTagCommand = Readonly<{
 /** Version by tag. */
 export type PackageTagState = ReadonlyMap<string, string>;
 
-const decider: Decider<PackageTagState, PackageTagCommand, PackageTagEvent> = {
+export const packageTags: Slice<PackageTagState, PackageTagCommand, typeof packageTagEvents> = {
+  events: packageTagEvents,
+  stream: packageStream,
   initialState: new Map(),
 
   decide(state, command) {
@@ -59,9 +61,3 @@ function tooMany(): Refusal {
   const message = `A package has at most ${packageTagsMax} tags.`;
   return new Refusal("unprocessable", "package.too_many_tags", message);
 }
-
-export const packageTags: Slice<PackageTagState, PackageTagCommand, typeof packageTagEvents> = {
-  events: packageTagEvents,
-  stream: packageStream,
-  decider,
-};

@@ -8,7 +8,7 @@ import {
 } from "../../events/package/version.ts";
 import { unreachable } from "../../platform/invariant.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import type { Decider, Slice } from "../core/decider.ts";
+import type { Slice } from "../core/decider.ts";
 
 /** A version is always shown with all of its files. */
 export const packageFilesMax = 500;
@@ -55,7 +55,13 @@ export type PackageVersionState =
 
 const empty = { deletedAt: null, files: new Map(), isYanked: false, deprecation: "" } as const;
 
-const decider: Decider<PackageVersionState, PackageVersionCommand, PackageVersionEvent> = {
+export const packageVersion: Slice<
+  PackageVersionState,
+  PackageVersionCommand,
+  typeof packageVersionEvents
+> = {
+  events: packageVersionEvents,
+  stream: packageVersionStream,
   initialState: { status: "absent" },
 
   decide(state, command) {
@@ -116,7 +122,7 @@ const decider: Decider<PackageVersionState, PackageVersionCommand, PackageVersio
       case "PackageVersionRestored":
         return { ...state, status: "created", deletedAt: null };
       case "PackageVersionPurged":
-        return decider.initialState;
+        return { status: "absent" };
       default:
         return unreachable(event);
     }
@@ -181,13 +187,3 @@ export function tooManyFiles(): Refusal {
   const message = `A version has at most ${packageFilesMax} files.`;
   return new Refusal("unprocessable", "package.too_many_files", message);
 }
-
-export const packageVersion: Slice<
-  PackageVersionState,
-  PackageVersionCommand,
-  typeof packageVersionEvents
-> = {
-  events: packageVersionEvents,
-  stream: packageVersionStream,
-  decider,
-};

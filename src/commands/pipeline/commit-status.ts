@@ -4,7 +4,7 @@ import {
   commitStatusStream,
 } from "../../events/pipeline/commit-status.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import type { Decider, Slice } from "../core/decider.ts";
+import type { Slice } from "../core/decider.ts";
 
 /** Names that systems outside may use for one commit. */
 export const statusNamesMax = 200;
@@ -15,7 +15,13 @@ export type CommitStatusCommand = Readonly<{ type: "ReportCommitStatus" }> & Rep
 /** The last report of each name. */
 export type CommitStatusState = ReadonlyMap<string, Reported>;
 
-const decider: Decider<CommitStatusState, CommitStatusCommand, CommitStatusEvent> = {
+export const commitStatus: Slice<
+  CommitStatusState,
+  CommitStatusCommand,
+  typeof commitStatusEvents
+> = {
+  events: commitStatusEvents,
+  stream: commitStatusStream,
   initialState: new Map(),
 
   decide(state, { type: _, ...data }) {
@@ -34,9 +40,3 @@ const decider: Decider<CommitStatusState, CommitStatusCommand, CommitStatusEvent
 
   evolve: (state, { data }) => new Map(state).set(data.name, data),
 };
-
-export const commitStatus: Slice<
-  CommitStatusState,
-  CommitStatusCommand,
-  typeof commitStatusEvents
-> = { events: commitStatusEvents, stream: commitStatusStream, decider };

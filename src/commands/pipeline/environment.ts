@@ -1,13 +1,12 @@
 import type { ProjectId, UserId } from "../../events/core/ids.ts";
 import {
-  type EnvironmentEvent,
   type EnvironmentState,
   environmentEvents,
   environmentStream,
 } from "../../events/pipeline/environment.ts";
 import { unreachable } from "../../platform/invariant.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import type { Decider, Slice } from "../core/decider.ts";
+import type { Slice } from "../core/decider.ts";
 
 /** `state` is that of the environment as the read model shows it: jobs move it as well. */
 export type EnvironmentCommand = Readonly<{
@@ -23,7 +22,9 @@ export type EnvironmentCommand = Readonly<{
     | { type: "DeleteEnvironment"; by: UserId; inUse: boolean }
   >;
 
-const decider: Decider<null, EnvironmentCommand, EnvironmentEvent> = {
+export const environment: Slice<null, EnvironmentCommand, typeof environmentEvents> = {
+  events: environmentEvents,
+  stream: environmentStream,
   initialState: null,
 
   decide(_state, command) {
@@ -53,12 +54,6 @@ const decider: Decider<null, EnvironmentCommand, EnvironmentEvent> = {
   },
 
   evolve: (state) => state,
-};
-
-export const environment: Slice<null, EnvironmentCommand, typeof environmentEvents> = {
-  events: environmentEvents,
-  stream: environmentStream,
-  decider,
 };
 
 export function environmentNotFound(): Refusal {

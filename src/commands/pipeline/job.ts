@@ -13,7 +13,7 @@ import type { JobSpec } from "../../events/pipeline/job-spec.ts";
 import { isFinished, type PipelineStatus } from "../../events/pipeline/status.ts";
 import { unreachable } from "../../platform/invariant.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import type { Decider, Slice } from "../core/decider.ts";
+import type { Slice } from "../core/decider.ts";
 
 /** The identity that every event of a job carries. */
 export type JobIds = Readonly<{ jobId: JobId; pipelineId: PipelineId; projectId: ProjectId }>;
@@ -92,7 +92,10 @@ const initialState: JobState = {
   childPipelineId: null,
 };
 
-const decider: Decider<JobState, JobCommand, JobEvent> = {
+/** One run of a job, given to one agent at a time. */
+export const job: Slice<JobState, JobCommand, typeof jobEvents> = {
+  events: jobEvents,
+  stream: jobStream,
   initialState,
   decide(state, command) {
     const { jobId, pipelineId, projectId, at } = command;
@@ -199,13 +202,6 @@ const decider: Decider<JobState, JobCommand, JobEvent> = {
         return unreachable(event);
     }
   },
-};
-
-/** One run of a job, given to one agent at a time. */
-export const job: Slice<JobState, JobCommand, typeof jobEvents> = {
-  events: jobEvents,
-  stream: jobStream,
-  decider,
 };
 
 type Of<Type extends JobCommand["type"]> = Extract<JobCommand, { type: Type }>;

@@ -3,13 +3,19 @@ import {
   pipelineLifetimeEvents,
   pipelineLifetimeStream,
 } from "../../events/pipeline/lifetime.ts";
-import type { Decider, Slice } from "../core/decider.ts";
+import type { Slice } from "../core/decider.ts";
 
 type Set = PipelineLifetimeEvent["data"];
 export type PipelineLifetimeCommand = Readonly<{ type: "SetPipelineLifetime" }> & Set;
 export type PipelineLifetimeState = Pick<Set, "lifetimeDays" | "enabled"> | null;
 
-const decider: Decider<PipelineLifetimeState, PipelineLifetimeCommand, PipelineLifetimeEvent> = {
+export const pipelineLifetime: Slice<
+  PipelineLifetimeState,
+  PipelineLifetimeCommand,
+  typeof pipelineLifetimeEvents
+> = {
+  events: pipelineLifetimeEvents,
+  stream: pipelineLifetimeStream,
   initialState: null,
 
   decide(state, { type: _, ...data }) {
@@ -19,9 +25,3 @@ const decider: Decider<PipelineLifetimeState, PipelineLifetimeCommand, PipelineL
 
   evolve: (_state, { data: { lifetimeDays, enabled } }) => ({ lifetimeDays, enabled }),
 };
-
-export const pipelineLifetime: Slice<
-  PipelineLifetimeState,
-  PipelineLifetimeCommand,
-  typeof pipelineLifetimeEvents
-> = { events: pipelineLifetimeEvents, stream: pipelineLifetimeStream, decider };

@@ -11,7 +11,7 @@ import {
 import { isFinished, type PipelineStatus } from "../../events/pipeline/status.ts";
 import { unreachable } from "../../platform/invariant.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import type { Decider, Slice } from "../core/decider.ts";
+import type { Slice } from "../core/decider.ts";
 
 /** The project a caller found the pipeline under; another one's does not exist for them. */
 type Within = Readonly<{ pipelineId: PipelineId; projectId: ProjectId; at: string }>;
@@ -59,7 +59,9 @@ export type PipelineState =
 
 type Existing = Extract<PipelineState, { kind: "existing" }>;
 
-const decider: Decider<PipelineState, PipelineCommand, PipelineEvent> = {
+export const pipeline: Slice<PipelineState, PipelineCommand, typeof pipelineEvents> = {
+  events: pipelineEvents,
+  stream: pipelineStream,
   initialState: { kind: "absent" },
 
   decide(state, command) {
@@ -132,12 +134,6 @@ const decider: Decider<PipelineState, PipelineCommand, PipelineEvent> = {
         return unreachable(event);
     }
   },
-};
-
-export const pipeline: Slice<PipelineState, PipelineCommand, typeof pipelineEvents> = {
-  events: pipelineEvents,
-  stream: pipelineStream,
-  decider,
 };
 
 type Of<Type extends PipelineCommand["type"]> = Extract<PipelineCommand, { type: Type }>;

@@ -1,13 +1,12 @@
 import type { ProjectId, UserId } from "../../events/core/ids.ts";
 import {
-  type PipelineScheduleEvent,
   pipelineScheduleEvents,
   pipelineScheduleStream,
   type ScheduleSettings,
 } from "../../events/pipeline/schedule.ts";
 import { unreachable } from "../../platform/invariant.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import type { Decider, Slice } from "../core/decider.ts";
+import type { Slice } from "../core/decider.ts";
 import { sameDestination } from "../core/destination.ts";
 
 type Within = Readonly<{ scheduleId: string; projectId: ProjectId; at: string }>;
@@ -42,7 +41,13 @@ type Existing = Readonly<{
   variablesById: UserId;
 }>;
 
-const decider: Decider<PipelineScheduleState, PipelineScheduleCommand, PipelineScheduleEvent> = {
+export const pipelineSchedule: Slice<
+  PipelineScheduleState,
+  PipelineScheduleCommand,
+  typeof pipelineScheduleEvents
+> = {
+  events: pipelineScheduleEvents,
+  stream: pipelineScheduleStream,
   initialState: { kind: "absent" },
 
   decide(state, command) {
@@ -132,12 +137,6 @@ const decider: Decider<PipelineScheduleState, PipelineScheduleCommand, PipelineS
     }
   },
 };
-
-export const pipelineSchedule: Slice<
-  PipelineScheduleState,
-  PipelineScheduleCommand,
-  typeof pipelineScheduleEvents
-> = { events: pipelineScheduleEvents, stream: pipelineScheduleStream, decider };
 
 function mustExist(state: PipelineScheduleState, { projectId }: Within): Existing {
   if (state.kind === "existing" && state.projectId === projectId) return state;

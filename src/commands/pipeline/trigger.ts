@@ -1,12 +1,11 @@
 import type { ProjectId, UserId } from "../../events/core/ids.ts";
 import {
-  type PipelineTriggerEvent,
   pipelineTriggerEvents,
   pipelineTriggerStream,
 } from "../../events/pipeline/trigger.ts";
 import { unreachable } from "../../platform/invariant.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import type { Decider, Slice } from "../core/decider.ts";
+import type { Slice } from "../core/decider.ts";
 
 type Within = Readonly<{ triggerId: string; projectId: ProjectId; by: UserId; at: string }>;
 
@@ -20,7 +19,13 @@ export type PipelineTriggerState = Readonly<{
   projectId: ProjectId | null;
 }>;
 
-const decider: Decider<PipelineTriggerState, PipelineTriggerCommand, PipelineTriggerEvent> = {
+export const pipelineTrigger: Slice<
+  PipelineTriggerState,
+  PipelineTriggerCommand,
+  typeof pipelineTriggerEvents
+> = {
+  events: pipelineTriggerEvents,
+  stream: pipelineTriggerStream,
   initialState: { kind: "absent", projectId: null },
 
   decide(state, command) {
@@ -51,12 +56,6 @@ const decider: Decider<PipelineTriggerState, PipelineTriggerCommand, PipelineTri
     };
   },
 };
-
-export const pipelineTrigger: Slice<
-  PipelineTriggerState,
-  PipelineTriggerCommand,
-  typeof pipelineTriggerEvents
-> = { events: pipelineTriggerEvents, stream: pipelineTriggerStream, decider };
 
 export function triggerNotFound(): Refusal {
   return new Refusal("not_found", "trigger.not_found", "Trigger not found.");

@@ -1,6 +1,5 @@
 import type { UserId } from "../../events/core/ids.ts";
 import {
-  type PipelineVariableEvent,
   pipelineVariableEvents,
   pipelineVariableStream,
   type VariableParent,
@@ -8,7 +7,7 @@ import {
 } from "../../events/pipeline/variable.ts";
 import { unreachable } from "../../platform/invariant.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import type { Decider, Slice } from "../core/decider.ts";
+import type { Slice } from "../core/decider.ts";
 
 /** More than anybody keeps; every job of the parent may get all of them. */
 export const variablesMax = 1_000;
@@ -31,7 +30,13 @@ export type PipelineVariableCommand = Within &
 /** By id; a deleted one is null. */
 export type PipelineVariableState = ReadonlyMap<string, VariableSettings | null>;
 
-const decider: Decider<PipelineVariableState, PipelineVariableCommand, PipelineVariableEvent> = {
+export const pipelineVariable: Slice<
+  PipelineVariableState,
+  PipelineVariableCommand,
+  typeof pipelineVariableEvents
+> = {
+  events: pipelineVariableEvents,
+  stream: pipelineVariableStream,
   initialState: new Map(),
 
   decide(state, command) {
@@ -74,12 +79,6 @@ const decider: Decider<PipelineVariableState, PipelineVariableCommand, PipelineV
     return next;
   },
 };
-
-export const pipelineVariable: Slice<
-  PipelineVariableState,
-  PipelineVariableCommand,
-  typeof pipelineVariableEvents
-> = { events: pipelineVariableEvents, stream: pipelineVariableStream, decider };
 
 function mustBeFree(
   state: PipelineVariableState,

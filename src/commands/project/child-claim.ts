@@ -1,12 +1,11 @@
 import {
   type HeldType,
-  type HoldingEvent,
   holdingEvents,
   holdingStream,
 } from "../../events/project/child-claim.ts";
 import { unreachable } from "../../platform/invariant.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import type { Decider, Slice } from "../core/decider.ts";
+import type { Slice } from "../core/decider.ts";
 
 type At = Readonly<{ ownerId: string; at: string }>;
 
@@ -22,7 +21,9 @@ export type HoldingState = Readonly<{
   closedAt: string | null;
 }>;
 
-const decider: Decider<HoldingState, HoldingCommand, HoldingEvent> = {
+export const holding: Slice<HoldingState, HoldingCommand, typeof holdingEvents> = {
+  events: holdingEvents,
+  stream: holdingStream,
   initialState: { lastId: null, closedAt: null },
 
   decide(state, command) {
@@ -59,12 +60,6 @@ const decider: Decider<HoldingState, HoldingCommand, HoldingEvent> = {
         return unreachable(event);
     }
   },
-};
-
-export const holding: Slice<HoldingState, HoldingCommand, typeof holdingEvents> = {
-  events: holdingEvents,
-  stream: holdingStream,
-  decider,
 };
 
 function ownerGone(): Refusal {

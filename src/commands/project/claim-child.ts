@@ -79,7 +79,7 @@ export async function closeHoldings(
 
 /** Of the whole stream, only what decides about something new: it may be long. */
 async function lastKnown(store: EventStore, ownerId: string): Promise<Known<HoldingState>> {
-  const { initialState, evolve } = holding.decider;
+  const { initialState, evolve } = holding;
   for await (const recorded of store.readStreamBackwards(holdingStream(ownerId), 1)) {
     const state = evolve(initialState, decode(holdingEvents, recorded));
     return { state, revision: recorded.revision, position: recorded.position };
@@ -92,7 +92,7 @@ type Lately = Readonly<{ known: Known<HoldingState>; recent: readonly Held[] }>;
 
 /** The stream as it stands, and of what came in what may still be under way; newest first. */
 async function lately(deps: Deps, ownerId: string): Promise<Lately> {
-  const { initialState, evolve } = holding.decider;
+  const { initialState, evolve } = holding;
   let known: Known<HoldingState> | undefined;
   const recent: Held[] = [];
   for await (const recorded of deps.store.readStreamBackwards(holdingStream(ownerId))) {

@@ -1,13 +1,12 @@
 import type { ProjectId, UserId } from "../../events/core/ids.ts";
 import {
-  type MirrorEvent,
   type MirrorTarget,
   mirrorEvents,
   mirrorStream,
 } from "../../events/project/mirror.ts";
 import { unreachable } from "../../platform/invariant.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import type { Decider, Slice } from "../core/decider.ts";
+import type { Slice } from "../core/decider.ts";
 
 type Stamp = Readonly<{ by: UserId; at: string }>;
 
@@ -41,7 +40,9 @@ export type Mirror = Readonly<{
 }>;
 export type MirrorState = Readonly<{ status: "off" }> | Mirror;
 
-const decider: Decider<MirrorState, MirrorCommand, MirrorEvent> = {
+export const mirror: Slice<MirrorState, MirrorCommand, typeof mirrorEvents> = {
+  events: mirrorEvents,
+  stream: mirrorStream,
   initialState: { status: "off" },
 
   decide(state, command) {
@@ -107,9 +108,3 @@ function mustBeOn(state: MirrorState): Mirror {
   if (state.status === "on") return state;
   throw new Refusal("not_found", "mirror.not_found", "The project is no mirror.");
 }
-
-export const mirror: Slice<MirrorState, MirrorCommand, typeof mirrorEvents> = {
-  events: mirrorEvents,
-  stream: mirrorStream,
-  decider,
-};

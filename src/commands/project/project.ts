@@ -8,7 +8,7 @@ import {
 } from "../../events/project/project.ts";
 import { unreachable } from "../../platform/invariant.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import type { Decider, Slice } from "../core/decider.ts";
+import type { Slice } from "../core/decider.ts";
 
 type Stamp = Readonly<{ by: UserId; at: string }>;
 
@@ -65,7 +65,9 @@ export type ExistingProject = Readonly<{
 }>;
 export type ProjectState = Readonly<{ status: "absent" | "purged" }> | ExistingProject;
 
-const decider: Decider<ProjectState, ProjectCommand, ProjectEvent> = {
+export const project: Slice<ProjectState, ProjectCommand, typeof projectEvents> = {
+  events: projectEvents,
+  stream: projectStream,
   initialState: { status: "absent" },
 
   decide(state, command) {
@@ -231,9 +233,3 @@ const notFound = (): Refusal => new Refusal("not_found", "project.not_found", "P
 
 const changedMeanwhile = (): Refusal =>
   new Refusal("conflict", "project.changed", "Another request changed the project just now.");
-
-export const project: Slice<ProjectState, ProjectCommand, typeof projectEvents> = {
-  events: projectEvents,
-  stream: projectStream,
-  decider,
-};

@@ -5,7 +5,7 @@ import {
   uploadedFileStream,
 } from "../../events/project/uploaded-file.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import type { Decider, Slice } from "../core/decider.ts";
+import type { Slice } from "../core/decider.ts";
 
 type Uploaded = Extract<UploadedFileEvent, { type: "FileUploaded" }>["data"];
 
@@ -15,7 +15,9 @@ export type UploadedFileCommand =
 
 type State = Readonly<{ uploaded: Uploaded | undefined; isDeleted: boolean }>;
 
-const decider: Decider<State, UploadedFileCommand, UploadedFileEvent> = {
+export const uploadedFile: Slice<State, UploadedFileCommand, typeof uploadedFileEvents> = {
+  events: uploadedFileEvents,
+  stream: uploadedFileStream,
   initialState: { uploaded: undefined, isDeleted: false },
 
   /** A repeated upload changes nothing. */
@@ -39,9 +41,3 @@ const decider: Decider<State, UploadedFileCommand, UploadedFileEvent> = {
 export function fileNotFound(): Refusal {
   return new Refusal("not_found", "file.not_found", "The project has no such file.");
 }
-
-export const uploadedFile: Slice<State, UploadedFileCommand, typeof uploadedFileEvents> = {
-  events: uploadedFileEvents,
-  stream: uploadedFileStream,
-  decider,
-};

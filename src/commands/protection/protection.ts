@@ -9,7 +9,7 @@ import {
 } from "../../events/protection/protection.ts";
 import { unreachable } from "../../platform/invariant.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import type { Decider, Slice } from "../core/decider.ts";
+import type { Slice } from "../core/decider.ts";
 
 type Stamp = Readonly<{ by: UserId; at: string }>;
 type Parent = Readonly<{ parentId: string; parentType: ParentType }>;
@@ -43,7 +43,9 @@ export type ProtectionState = Readonly<{
   applied: ReadonlySet<string>;
 }>;
 
-const decider: Decider<ProtectionState, ProtectionCommand, ProtectionEvent> = {
+export const protection: Slice<ProtectionState, ProtectionCommand, typeof protectionEvents> = {
+  events: protectionEvents,
+  stream: protectionStream,
   initialState: { rules: new Map(), applied: new Set() },
 
   decide(state, command) {
@@ -160,9 +162,3 @@ function templateTaken(kind: ProtectionKind): Refusal {
     errors: [{ field: templateFields[kind], code: "protection.template_taken", message }],
   });
 }
-
-export const protection: Slice<ProtectionState, ProtectionCommand, typeof protectionEvents> = {
-  events: protectionEvents,
-  stream: protectionStream,
-  decider,
-};

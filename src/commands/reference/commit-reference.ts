@@ -5,7 +5,7 @@ import {
   commitReferenceStream,
   type ReferringCommit,
 } from "../../events/reference/commit-reference.ts";
-import type { Decider, Slice } from "../core/decider.ts";
+import type { Slice } from "../core/decider.ts";
 
 export type CommitReferenceCommand = Readonly<{
   type: "RecordCommitReferences";
@@ -20,7 +20,9 @@ type State = Readonly<{ isRecorded: boolean }>;
 const commitsAtOnce = 100;
 const referencesAtOnce = 1_000;
 
-const decider: Decider<State, CommitReferenceCommand, CommitReferenceEvent> = {
+export const commitReference: Slice<State, CommitReferenceCommand, typeof commitReferenceEvents> = {
+  events: commitReferenceEvents,
+  stream: commitReferenceStream,
   initialState: { isRecorded: false },
 
   /** A repeated search changes nothing. */
@@ -39,12 +41,6 @@ const decider: Decider<State, CommitReferenceCommand, CommitReferenceEvent> = {
   evolve() {
     return { isRecorded: true };
   },
-};
-
-export const commitReference: Slice<State, CommitReferenceCommand, typeof commitReferenceEvents> = {
-  events: commitReferenceEvents,
-  stream: commitReferenceStream,
-  decider,
 };
 
 /** How many of the commits one event takes, beginning with this one: at least one. */

@@ -12,7 +12,7 @@ import {
 } from "../../events/registry/repository.ts";
 import { unreachable } from "../../platform/invariant.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import type { Decider, Slice } from "../core/decider.ts";
+import type { Slice } from "../core/decider.ts";
 
 type By = Readonly<{ by: UserId; at: string }>;
 
@@ -62,11 +62,13 @@ type Existing = Readonly<{
 
 export type RegistryRepositoryState = Readonly<{ status: "absent" | "deleted" }> | Existing;
 
-const decider: Decider<
+export const registryRepository: Slice<
   RegistryRepositoryState,
   RegistryRepositoryCommand,
-  RegistryRepositoryEvent
+  typeof registryRepositoryEvents
 > = {
+  events: registryRepositoryEvents,
+  stream: registryRepositoryStream,
   initialState: { status: "absent" },
 
   decide(state, command) {
@@ -110,16 +112,6 @@ const decider: Decider<
         return unreachable(event);
     }
   },
-};
-
-export const registryRepository: Slice<
-  RegistryRepositoryState,
-  RegistryRepositoryCommand,
-  typeof registryRepositoryEvents
-> = {
-  events: registryRepositoryEvents,
-  stream: registryRepositoryStream,
-  decider,
 };
 
 function create(

@@ -3,7 +3,7 @@ import {
   registrySigningKeyEvents,
   registrySigningKeyStream,
 } from "../../events/registry/signing-key.ts";
-import type { Decider, Slice } from "../core/decider.ts";
+import type { Slice } from "../core/decider.ts";
 
 export type RegistrySigningKeyCommand = Readonly<{
   type: "CreateRegistrySigningKey";
@@ -12,11 +12,13 @@ export type RegistrySigningKeyCommand = Readonly<{
 
 export type RegistrySigningKeyState = Readonly<{ exists: boolean }>;
 
-const decider: Decider<
+export const registrySigningKey: Slice<
   RegistrySigningKeyState,
   RegistrySigningKeyCommand,
-  RegistrySigningKeyEvent
+  typeof registrySigningKeyEvents
 > = {
+  events: registrySigningKeyEvents,
+  stream: registrySigningKeyStream,
   initialState: { exists: false },
 
   decide({ exists }, { key }) {
@@ -26,9 +28,3 @@ const decider: Decider<
 
   evolve: () => ({ exists: true }),
 };
-
-export const registrySigningKey: Slice<
-  RegistrySigningKeyState,
-  RegistrySigningKeyCommand,
-  typeof registrySigningKeyEvents
-> = { events: registrySigningKeyEvents, stream: registrySigningKeyStream, decider };

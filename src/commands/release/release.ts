@@ -14,7 +14,7 @@ import {
 } from "../../events/release/release.ts";
 import { unreachable } from "../../platform/invariant.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import type { Decider, Slice } from "../core/decider.ts";
+import type { Slice } from "../core/decider.ts";
 
 /** More than any release has; a release is always shown with all of its files. */
 export const releaseFilesMax = 500;
@@ -47,7 +47,9 @@ export type ReleaseState =
   | Readonly<{ status: "deleted"; projectId: ProjectId; tagName: string }>
   | Existing;
 
-const decider: Decider<ReleaseState, ReleaseCommand, ReleaseEvent> = {
+export const release: Slice<ReleaseState, ReleaseCommand, typeof releaseEvents> = {
+  events: releaseEvents,
+  stream: releaseStream,
   initialState: { status: "absent" },
 
   decide(state, command) {
@@ -117,12 +119,6 @@ const decider: Decider<ReleaseState, ReleaseCommand, ReleaseEvent> = {
         return unreachable(event);
     }
   },
-};
-
-export const release: Slice<ReleaseState, ReleaseCommand, typeof releaseEvents> = {
-  events: releaseEvents,
-  stream: releaseStream,
-  decider,
 };
 
 type Parts = Pick<Existing, "details" | "files" | "removed">;

@@ -1,13 +1,12 @@
 import type { Alias, CompanyId, UserId } from "../../events/core/ids.ts";
 import {
   type CompanyDetails,
-  type CompanyEvent,
   companyEvents,
   companyStream,
 } from "../../events/team/company.ts";
 import { unreachable } from "../../platform/invariant.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import type { Decider, Slice } from "../core/decider.ts";
+import type { Slice } from "../core/decider.ts";
 import {
   type ActiveHolder,
   aliasChange,
@@ -31,7 +30,9 @@ export type CompanyCommand =
 type Active = ActiveHolder<CompanyDetails>;
 type State = HolderState<Active>;
 
-const decider: Decider<State, CompanyCommand, CompanyEvent> = {
+export const company: Slice<State, CompanyCommand, typeof companyEvents> = {
+  events: companyEvents,
+  stream: companyStream,
   initialState: { status: "absent" },
 
   decide(state, command) {
@@ -82,9 +83,3 @@ function mustBeActive(state: State): Active {
   if (state.status === "active") return state;
   throw new Refusal("not_found", "company.not_found", "Company not found.");
 }
-
-export const company: Slice<State, CompanyCommand, typeof companyEvents> = {
-  events: companyEvents,
-  stream: companyStream,
-  decider,
-};

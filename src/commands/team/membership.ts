@@ -7,7 +7,7 @@ import {
 } from "../../events/team/membership.ts";
 import { unreachable } from "../../platform/invariant.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import type { Decider, Slice } from "../core/decider.ts";
+import type { Slice } from "../core/decider.ts";
 import { PartedMap } from "../core/parted-map.ts";
 
 /** What every command carries: the parent, and who it belongs to in the end. */
@@ -30,7 +30,9 @@ export type MembershipCommand =
 
 type State = Readonly<{ roles: PartedMap<Role> }>;
 
-const decider: Decider<State, MembershipCommand, MembershipEvent> = {
+export const membership: Slice<State, MembershipCommand, typeof membershipEvents> = {
+  events: membershipEvents,
+  stream: membershipStream,
   initialState: { roles: PartedMap.empty },
 
   decide(state, command) {
@@ -115,9 +117,3 @@ function isOwner(): Refusal {
     errors: [{ field: "userAlias", code: "member.owner", message }],
   });
 }
-
-export const membership: Slice<State, MembershipCommand, typeof membershipEvents> = {
-  events: membershipEvents,
-  stream: membershipStream,
-  decider,
-};

@@ -8,7 +8,7 @@ import {
 } from "../../events/team/team.ts";
 import { unreachable } from "../../platform/invariant.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import type { Decider, Slice } from "../core/decider.ts";
+import type { Slice } from "../core/decider.ts";
 import {
   type ActiveHolder,
   aliasChange,
@@ -43,7 +43,9 @@ export type TeamCommand =
 type Active = ActiveHolder<TeamDetails> & Readonly<{ ownerId: string; ownerType: TeamOwnerType }>;
 type State = HolderState<Active>;
 
-const decider: Decider<State, TeamCommand, TeamEvent> = {
+export const team: Slice<State, TeamCommand, typeof teamEvents> = {
+  events: teamEvents,
+  stream: teamStream,
   initialState: { status: "absent" },
 
   decide(state, command) {
@@ -111,9 +113,3 @@ function mustBeActive(state: State): Active {
   if (state.status === "active") return state;
   throw new Refusal("not_found", "team.not_found", "Team not found.");
 }
-
-export const team: Slice<State, TeamCommand, typeof teamEvents> = {
-  events: teamEvents,
-  stream: teamStream,
-  decider,
-};

@@ -6,7 +6,7 @@ import {
 } from "../../events/team/transfer-offer.ts";
 import { unreachable } from "../../platform/invariant.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import type { Decider, Slice } from "../core/decider.ts";
+import type { Slice } from "../core/decider.ts";
 
 type Offered = Extract<TransferOfferEvent, { type: "TransferOffered" }>["data"];
 type ByRecipient = Readonly<{ offerId: string; userId: UserId; at: string }>;
@@ -19,7 +19,13 @@ export type TransferOfferCommand =
 
 export type TransferOfferState = Readonly<{ open: Offered | undefined }>;
 
-const decider: Decider<TransferOfferState, TransferOfferCommand, TransferOfferEvent> = {
+export const transferOffer: Slice<
+  TransferOfferState,
+  TransferOfferCommand,
+  typeof transferOfferEvents
+> = {
+  events: transferOfferEvents,
+  stream: transferOfferStream,
   initialState: { open: undefined },
 
   decide({ open }, command) {
@@ -67,9 +73,3 @@ function mustBeOffered(open: Offered | undefined, { offerId, userId, at }: ByRec
 
 export const transferNotFound = (): Refusal =>
   new Refusal("not_found", "transfer.not_found", "There is no such open transfer to you.");
-
-export const transferOffer: Slice<
-  TransferOfferState,
-  TransferOfferCommand,
-  typeof transferOfferEvents
-> = { events: transferOfferEvents, stream: transferOfferStream, decider };

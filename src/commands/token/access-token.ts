@@ -1,6 +1,5 @@
 import type { AccessTokenId, UserId } from "../../events/core/ids.ts";
 import {
-  type AccessTokenEvent,
   accessTokenEvents,
   accessTokenStream,
   type Scope,
@@ -8,7 +7,7 @@ import {
 } from "../../events/token/access-token.ts";
 import { unreachable } from "../../platform/invariant.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import type { Decider, Slice } from "../core/decider.ts";
+import type { Slice } from "../core/decider.ts";
 
 export type AccessTokenCommand =
   | Readonly<{
@@ -27,7 +26,9 @@ export type AccessTokenCommand =
 /** Name by token id, of the tokens not revoked. */
 type State = Readonly<{ names: ReadonlyMap<string, string> }>;
 
-const decider: Decider<State, AccessTokenCommand, AccessTokenEvent> = {
+export const accessToken: Slice<State, AccessTokenCommand, typeof accessTokenEvents> = {
+  events: accessTokenEvents,
+  stream: accessTokenStream,
   initialState: { names: new Map() },
 
   decide(state, command) {
@@ -78,9 +79,3 @@ function nameTaken(): Refusal {
     errors: [{ field: "name", code: "token.name_taken", message }],
   });
 }
-
-export const accessToken: Slice<State, AccessTokenCommand, typeof accessTokenEvents> = {
-  events: accessTokenEvents,
-  stream: accessTokenStream,
-  decider,
-};

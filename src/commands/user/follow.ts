@@ -1,8 +1,8 @@
 import type { UserId } from "../../events/core/ids.ts";
-import { type FollowEvent, followEvents, followStream } from "../../events/user/follow.ts";
+import { followEvents, followStream } from "../../events/user/follow.ts";
 import { unreachable } from "../../platform/invariant.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import type { Decider, Slice } from "../core/decider.ts";
+import type { Slice } from "../core/decider.ts";
 
 export type FollowCommand = Readonly<{
   type: "FollowUser" | "UnfollowUser";
@@ -13,7 +13,9 @@ export type FollowCommand = Readonly<{
 
 type State = Readonly<{ follows: boolean }>;
 
-const decider: Decider<State, FollowCommand, FollowEvent> = {
+export const follow: Slice<State, FollowCommand, typeof followEvents> = {
+  events: followEvents,
+  stream: followStream,
   initialState: { follows: false },
 
   decide(state, { type, followerId, userId, at }) {
@@ -42,10 +44,4 @@ const decider: Decider<State, FollowCommand, FollowEvent> = {
         return unreachable(event);
     }
   },
-};
-
-export const follow: Slice<State, FollowCommand, typeof followEvents> = {
-  events: followEvents,
-  stream: followStream,
-  decider,
 };

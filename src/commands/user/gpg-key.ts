@@ -1,8 +1,8 @@
 import type { GpgKeyId, UserId } from "../../events/core/ids.ts";
 import type { Sealed } from "../../events/core/sealed.ts";
-import { type GpgKeyEvent, gpgKeyEvents, gpgKeyStream } from "../../events/user/gpg-key.ts";
+import { gpgKeyEvents, gpgKeyStream } from "../../events/user/gpg-key.ts";
 import { unreachable } from "../../platform/invariant.ts";
-import type { Decider, Slice } from "../core/decider.ts";
+import type { Slice } from "../core/decider.ts";
 import {
   type DeleteKey,
   deletionOf,
@@ -30,7 +30,9 @@ export type GpgKeyCommand =
     }>
   | DeleteKey<GpgKeyId>;
 
-const decider: Decider<KeyRing, GpgKeyCommand, GpgKeyEvent> = {
+export const gpgKey: Slice<KeyRing, GpgKeyCommand, typeof gpgKeyEvents> = {
+  events: gpgKeyEvents,
+  stream: gpgKeyStream,
   initialState: emptyKeyRing,
 
   decide(ring, command) {
@@ -60,10 +62,4 @@ const decider: Decider<KeyRing, GpgKeyCommand, GpgKeyEvent> = {
         return unreachable(event);
     }
   },
-};
-
-export const gpgKey: Slice<KeyRing, GpgKeyCommand, typeof gpgKeyEvents> = {
-  events: gpgKeyEvents,
-  stream: gpgKeyStream,
-  decider,
 };

@@ -6,7 +6,7 @@ import {
 } from "../../events/user/invitation.ts";
 import { unreachable } from "../../platform/invariant.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import type { Decider, Slice } from "../core/decider.ts";
+import type { Slice } from "../core/decider.ts";
 import { invalidLink } from "./link.ts";
 
 type Made = Extract<InvitationEvent, { type: "InvitationMade" }>["data"];
@@ -21,7 +21,9 @@ export type InvitationCommand =
 
 export type InvitationState = Readonly<{ open: Made | undefined }>;
 
-const decider: Decider<InvitationState, InvitationCommand, InvitationEvent> = {
+export const invitation: Slice<InvitationState, InvitationCommand, typeof invitationEvents> = {
+  events: invitationEvents,
+  stream: invitationStream,
   initialState: { open: undefined },
 
   decide({ open }, command) {
@@ -67,9 +69,3 @@ function accepted(
 
 const notFound = (): Refusal =>
   new Refusal("not_found", "invitation.not_found", "There is no such open invitation.");
-
-export const invitation: Slice<InvitationState, InvitationCommand, typeof invitationEvents> = {
-  events: invitationEvents,
-  stream: invitationStream,
-  decider,
-};

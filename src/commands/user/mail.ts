@@ -1,6 +1,6 @@
 import { type MailEvent, mailEvents, mailStream } from "../../events/user/mail.ts";
 import { unreachable } from "../../platform/invariant.ts";
-import type { Decider, Slice } from "../core/decider.ts";
+import type { Slice } from "../core/decider.ts";
 
 type Scheduled = Extract<MailEvent, { type: "MailScheduled" }>["data"];
 
@@ -14,7 +14,9 @@ export type MailState =
   | Readonly<{ status: "absent" }>
   | Readonly<{ status: "waiting" | "sent" | "failed" | "removed"; mail: Scheduled }>;
 
-const decider: Decider<MailState, MailCommand, MailEvent> = {
+export const mail: Slice<MailState, MailCommand, typeof mailEvents> = {
+  events: mailEvents,
+  stream: mailStream,
   initialState: { status: "absent" },
 
   /** What comes too late changes nothing: jobs run again. */
@@ -52,10 +54,4 @@ const decider: Decider<MailState, MailCommand, MailEvent> = {
         return unreachable(event);
     }
   },
-};
-
-export const mail: Slice<MailState, MailCommand, typeof mailEvents> = {
-  events: mailEvents,
-  stream: mailStream,
-  decider,
 };

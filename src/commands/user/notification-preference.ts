@@ -1,13 +1,12 @@
 import { UserId } from "../../events/core/ids.ts";
 import {
-  type NotificationPreferenceEvent,
   notificationPreferenceEvents,
   notificationPreferenceStream,
 } from "../../events/user/notification-preference.ts";
 import { unreachable } from "../../platform/invariant.ts";
 import { isSame } from "../../platform/key/signed.ts";
 import type { Vault } from "../../platform/key/vault.ts";
-import type { Decider, Slice } from "../core/decider.ts";
+import type { Slice } from "../core/decider.ts";
 
 export type NotificationPreferenceCommand = Readonly<{
   type: "StopNotificationMail" | "ResumeNotificationMail";
@@ -17,7 +16,13 @@ export type NotificationPreferenceCommand = Readonly<{
 
 type State = Readonly<{ isStopped: boolean }>;
 
-const decider: Decider<State, NotificationPreferenceCommand, NotificationPreferenceEvent> = {
+export const notificationPreference: Slice<
+  State,
+  NotificationPreferenceCommand,
+  typeof notificationPreferenceEvents
+> = {
+  events: notificationPreferenceEvents,
+  stream: notificationPreferenceStream,
   initialState: { isStopped: false },
 
   decide({ isStopped }, { type, userId, at }) {
@@ -36,16 +41,6 @@ const decider: Decider<State, NotificationPreferenceCommand, NotificationPrefere
   evolve(_state, event) {
     return { isStopped: event.type === "NotificationMailStopped" };
   },
-};
-
-export const notificationPreference: Slice<
-  State,
-  NotificationPreferenceCommand,
-  typeof notificationPreferenceEvents
-> = {
-  events: notificationPreferenceEvents,
-  stream: notificationPreferenceStream,
-  decider,
 };
 
 /** What the link in a notification holds: it stops such mails to one person and opens nothing else. */

@@ -3,7 +3,7 @@ import {
   pushCountEvents,
   pushCountStream,
 } from "../../events/user/push-count.ts";
-import type { Decider, Slice } from "../core/decider.ts";
+import type { Slice } from "../core/decider.ts";
 
 export type PushCountCommand = Readonly<{
   type: "CountPush";
@@ -16,7 +16,9 @@ export type PushCountState = Readonly<{
   repositoryRevision: number;
 }>;
 
-const decider: Decider<PushCountState, PushCountCommand, PushCountEvent> = {
+export const pushCount: Slice<PushCountState, PushCountCommand, typeof pushCountEvents> = {
+  events: pushCountEvents,
+  stream: pushCountStream,
   initialState: { repositoryRevision: -1 },
 
   /** What another worker has accounted for in the meantime is not counted again. */
@@ -26,10 +28,4 @@ const decider: Decider<PushCountState, PushCountCommand, PushCountEvent> = {
   },
 
   evolve: (_state, { data: { repositoryRevision } }) => ({ repositoryRevision }),
-};
-
-export const pushCount: Slice<PushCountState, PushCountCommand, typeof pushCountEvents> = {
-  events: pushCountEvents,
-  stream: pushCountStream,
-  decider,
 };

@@ -1,5 +1,5 @@
-import { type RecoveryEvent, recoveryEvents, recoveryStream } from "../../events/user/recovery.ts";
-import type { Decider, Slice } from "../core/decider.ts";
+import { recoveryEvents, recoveryStream } from "../../events/user/recovery.ts";
+import type { Slice } from "../core/decider.ts";
 
 export type RecoveryCommand = Readonly<{
   type: "AskPasswordReset" | "AskEmailConfirmation";
@@ -14,7 +14,9 @@ type State = Readonly<{ requestedAt: readonly string[] }>;
 const asksMax = 3;
 const windowMs = 60 * 60_000;
 
-const decider: Decider<State, RecoveryCommand, RecoveryEvent> = {
+export const recovery: Slice<State, RecoveryCommand, typeof recoveryEvents> = {
+  events: recoveryEvents,
+  stream: recoveryStream,
   initialState: { requestedAt: [] },
 
   /** Over the limit a request is ignored without an error: the mail already sent is still valid. */
@@ -30,10 +32,4 @@ const decider: Decider<State, RecoveryCommand, RecoveryEvent> = {
   evolve: ({ requestedAt }, { data }) => ({
     requestedAt: [...requestedAt, data.askedAt].slice(-asksMax),
   }),
-};
-
-export const recovery: Slice<State, RecoveryCommand, typeof recoveryEvents> = {
-  events: recoveryEvents,
-  stream: recoveryStream,
-  decider,
 };

@@ -1,8 +1,8 @@
 import type { SshKeyId, UserId } from "../../events/core/ids.ts";
 import type { Sealed } from "../../events/core/sealed.ts";
-import { type SshKeyEvent, sshKeyEvents, sshKeyStream } from "../../events/user/ssh-key.ts";
+import { sshKeyEvents, sshKeyStream } from "../../events/user/ssh-key.ts";
 import { unreachable } from "../../platform/invariant.ts";
-import type { Decider, Slice } from "../core/decider.ts";
+import type { Slice } from "../core/decider.ts";
 import {
   type DeleteKey,
   deletionOf,
@@ -30,7 +30,9 @@ export type SshKeyCommand =
     }>
   | DeleteKey<SshKeyId>;
 
-const decider: Decider<KeyRing, SshKeyCommand, SshKeyEvent> = {
+export const sshKey: Slice<KeyRing, SshKeyCommand, typeof sshKeyEvents> = {
+  events: sshKeyEvents,
+  stream: sshKeyStream,
   initialState: emptyKeyRing,
 
   decide(ring, command) {
@@ -59,10 +61,4 @@ const decider: Decider<KeyRing, SshKeyCommand, SshKeyEvent> = {
         return unreachable(event);
     }
   },
-};
-
-export const sshKey: Slice<KeyRing, SshKeyCommand, typeof sshKeyEvents> = {
-  events: sshKeyEvents,
-  stream: sshKeyStream,
-  decider,
 };

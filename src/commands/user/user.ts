@@ -3,7 +3,7 @@ import type { Sealed } from "../../events/core/sealed.ts";
 import { type UserEvent, userEvents, userStream } from "../../events/user/user.ts";
 import { unreachable } from "../../platform/invariant.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import type { Decider, Slice } from "../core/decider.ts";
+import type { Slice } from "../core/decider.ts";
 import { formerOf, formersAfter, formersBefore, type TakeBackLink } from "./former-email.ts";
 import { decideLink, type UserLinkCommand } from "./link.ts";
 import type { ExistingUser, UserState } from "./user-state.ts";
@@ -49,7 +49,9 @@ export type UserCommand =
   | (By & Readonly<{ type: "SetUserQuota"; allowedBytes: number | null }>)
   | Readonly<{ type: "ForgetUser"; at: string }>;
 
-const decider: Decider<UserState, UserCommand, UserEvent> = {
+export const user: Slice<UserState, UserCommand, typeof userEvents> = {
+  events: userEvents,
+  stream: userStream,
   initialState: { status: "absent" },
 
   decide(state, command) {
@@ -211,9 +213,3 @@ function mustExist(state: UserState): ExistingUser {
 }
 
 const notFound = (): Refusal => new Refusal("not_found", "user.not_found", "User not found.");
-
-export const user: Slice<UserState, UserCommand, typeof userEvents> = {
-  events: userEvents,
-  stream: userStream,
-  decider,
-};

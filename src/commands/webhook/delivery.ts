@@ -7,7 +7,7 @@ import {
   webhookDeliveryStream,
 } from "../../events/webhook/delivery.ts";
 import { invariant, unreachable } from "../../platform/invariant.ts";
-import type { Decider, Slice } from "../core/decider.ts";
+import type { Slice } from "../core/decider.ts";
 import { delayToNextAttemptMs } from "./schedule.ts";
 
 export type AttemptRecord = Readonly<{
@@ -69,7 +69,13 @@ export type WebhookDeliveryState =
 
 type Known = Exclude<WebhookDeliveryState, { status: "absent" }>;
 
-const decider: Decider<WebhookDeliveryState, WebhookDeliveryCommand, WebhookDeliveryEvent> = {
+export const webhookDelivery: Slice<
+  WebhookDeliveryState,
+  WebhookDeliveryCommand,
+  typeof webhookDeliveryEvents
+> = {
+  events: webhookDeliveryEvents,
+  stream: webhookDeliveryStream,
   initialState: { status: "absent" },
 
   decide(state, command) {
@@ -125,12 +131,6 @@ const decider: Decider<WebhookDeliveryState, WebhookDeliveryCommand, WebhookDeli
     }
   },
 };
-
-export const webhookDelivery: Slice<
-  WebhookDeliveryState,
-  WebhookDeliveryCommand,
-  typeof webhookDeliveryEvents
-> = { events: webhookDeliveryEvents, stream: webhookDeliveryStream, decider };
 
 function outcome(
   { webhookId, projectId, action }: Known,

@@ -1,10 +1,9 @@
 import {
-  type WebhookLogEvent,
   webhookLogEvents,
   webhookLogStream,
 } from "../../events/webhook/log.ts";
 import { unreachable } from "../../platform/invariant.ts";
-import type { Decider, Slice } from "../core/decider.ts";
+import type { Slice } from "../core/decider.ts";
 
 export type WebhookLogCommand = Readonly<{
   type: "PurgeWebhookLog";
@@ -16,7 +15,9 @@ export type WebhookLogCommand = Readonly<{
 /** What ended earlier is gone already; empty: nothing is. */
 type State = Readonly<{ endedBefore: string }>;
 
-const decider: Decider<State, WebhookLogCommand, WebhookLogEvent> = {
+export const webhookLog: Slice<State, WebhookLogCommand, typeof webhookLogEvents> = {
+  events: webhookLogEvents,
+  stream: webhookLogStream,
   initialState: { endedBefore: "" },
 
   decide(state, command) {
@@ -40,10 +41,4 @@ const decider: Decider<State, WebhookLogCommand, WebhookLogEvent> = {
         return unreachable(event.type);
     }
   },
-};
-
-export const webhookLog: Slice<State, WebhookLogCommand, typeof webhookLogEvents> = {
-  events: webhookLogEvents,
-  stream: webhookLogStream,
-  decider,
 };

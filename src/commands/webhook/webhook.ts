@@ -8,7 +8,7 @@ import {
 } from "../../events/webhook/webhook.ts";
 import { unreachable } from "../../platform/invariant.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import type { Decider, Slice } from "../core/decider.ts";
+import type { Slice } from "../core/decider.ts";
 
 type Settings = Readonly<{
   url: string;
@@ -83,7 +83,9 @@ function mustBeWithinReplayLimit(replaysAt: readonly string[], at: string): void
   });
 }
 
-const decider: Decider<WebhookState, WebhookCommand, WebhookEvent> = {
+export const webhook: Slice<WebhookState, WebhookCommand, typeof webhookEvents> = {
+  events: webhookEvents,
+  stream: webhookStream,
   initialState: { status: "absent" },
 
   decide(state, command) {
@@ -178,12 +180,6 @@ const decider: Decider<WebhookState, WebhookCommand, WebhookEvent> = {
         return unreachable(event);
     }
   },
-};
-
-export const webhook: Slice<WebhookState, WebhookCommand, typeof webhookEvents> = {
-  events: webhookEvents,
-  stream: webhookStream,
-  decider,
 };
 
 /** How a replay stands; undefined for one that the webhook does not have. */

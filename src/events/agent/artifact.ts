@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-import type { EventOf, EventSchemas } from "../core/event.ts";
+import type { EventSchemas } from "../core/event.ts";
 import { IsoInstant, ProjectId, UserId } from "../core/ids.ts";
 import { StoredFile } from "../core/stored-file.ts";
 import { streamName } from "../core/stream.ts";
@@ -24,8 +24,6 @@ export const artifactEvents = {
   JobArtifactUnlocked: Artifact.extend({ unlockedById: UserId, unlockedAt: IsoInstant }),
   JobArtifactExpired: Artifact.extend({ expiredAt: IsoInstant }),
 } as const satisfies EventSchemas;
-
-export type ArtifactEvent = EventOf<typeof artifactEvents>;
 
 /** All artifacts of one job. */
 export const artifactStream = (jobId: string): string => streamName("jobArtifact", jobId);

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-import type { EventOf, EventSchemas } from "../core/event.ts";
+import type { EventSchemas } from "../core/event.ts";
 import { IsoInstant, UserId } from "../core/ids.ts";
 import { streamName } from "../core/stream.ts";
 import { AgentOwner } from "./agent.ts";
@@ -17,8 +17,6 @@ export const registrationEvents = {
     issuedAt: IsoInstant,
   }),
 } as const satisfies EventSchemas;
-
-export type RegistrationEvent = EventOf<typeof registrationEvents>;
 
 /** @param id of the owner, as `registrationIdOf` says */
 export const registrationStream = (id: string): string => streamName("agentRegistration", id);

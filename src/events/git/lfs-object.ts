@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-import type { EventOf, EventSchemas } from "../core/event.ts";
+import type { EventSchemas } from "../core/event.ts";
 import { IsoInstant, LfsOid, ProjectId, UserId } from "../core/ids.ts";
 import { streamName } from "../core/stream.ts";
 
@@ -31,8 +31,6 @@ export const lfsObjectEvents = {
     inheritedAt: IsoInstant,
   }),
 } as const satisfies EventSchemas;
-
-export type LfsObjectEvent = EventOf<typeof lfsObjectEvents>;
 
 /** What happened to one object in one project. */
 export const lfsObjectId = (projectId: string, oid: string): string => `${projectId}~${oid}`;

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-import type { EventOf, EventSchemas } from "../core/event.ts";
+import type { EventSchemas } from "../core/event.ts";
 import { IsoInstant, ProjectId, UserId } from "../core/ids.ts";
 import { streamName } from "../core/stream.ts";
 
@@ -60,8 +60,6 @@ export const mergeSettingEvents = {
     changedAt: IsoInstant,
   }),
 } as const satisfies EventSchemas;
-
-export type MergeSettingEvent = EventOf<typeof mergeSettingEvents>;
 
 /** One a project. */
 export const mergeSettingStream = (projectId: string): string =>

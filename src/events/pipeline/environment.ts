@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-import type { EventOf, EventSchemas } from "../core/event.ts";
+import type { EventSchemas } from "../core/event.ts";
 import { IsoInstant, ObjectId, ProjectId, UserId } from "../core/ids.ts";
 import { streamName } from "../core/stream.ts";
 import { JobEnvironment } from "./job-spec.ts";
@@ -44,8 +44,6 @@ export const environmentEvents = {
   }),
   EnvironmentDeleted: Environment.extend({ deletedById: UserId, deletedAt: IsoInstant }),
 } as const satisfies EventSchemas;
-
-export type EnvironmentEvent = EventOf<typeof environmentEvents>;
 
 export const environmentStream = (id: string): string => streamName("environment", id);
 

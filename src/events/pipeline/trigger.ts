@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-import type { EventOf, EventSchemas } from "../core/event.ts";
+import type { EventSchemas } from "../core/event.ts";
 import { IsoInstant, ProjectId, UserId } from "../core/ids.ts";
 import { streamName } from "../core/stream.ts";
 
@@ -17,7 +17,5 @@ export const pipelineTriggerEvents = {
   }),
   PipelineTriggerDeleted: Trigger.extend({ deletedById: UserId, deletedAt: IsoInstant }),
 } as const satisfies EventSchemas;
-
-export type PipelineTriggerEvent = EventOf<typeof pipelineTriggerEvents>;
 
 export const pipelineTriggerStream = (id: string): string => streamName("pipelineTrigger", id);

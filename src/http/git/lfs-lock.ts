@@ -119,7 +119,7 @@ const unlock: LfsCall = {
 export const lockCalls: readonly LfsCall[] = [list, verify, create, unlock];
 
 type Where = Pick<LfsAccess, "caller" | "project"> & Readonly<{ path: string }>;
-type Command = Parameters<typeof lfsLock.decider.decide>[1];
+type Command = Parameters<typeof lfsLock.decide>[1];
 
 async function carryOut(
   request: LfsRequest,

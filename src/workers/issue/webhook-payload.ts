@@ -33,10 +33,10 @@ export const issuePayload: PayloadBuilder = {
 };
 
 async function fieldsOf(event: Recorded<IssueEvent>, { store, db }: WorkerDeps) {
-  let state = issue.decider.initialState;
+  let state = issue.initialState;
   for await (const recorded of store.readStream(event.stream)) {
     if (recorded.revision > event.revision) break;
-    state = issue.decider.evolve(state, decode(issueEvents, recorded));
+    state = issue.evolve(state, decode(issueEvents, recorded));
   }
   if (state.status !== "created") return {};
   const userId = actorOf(event);

@@ -70,7 +70,7 @@ async function stateAt(
   isUpTo: (recorded: Recorded) => boolean,
   { store }: WorkerDeps,
 ): Promise<StateThen | undefined> {
-  let state = mergeRequest.decider.initialState;
+  let state = mergeRequest.initialState;
   const onEvent = (recorded: Recorded, then: typeof state): void => {
     if (isUpTo(recorded)) state = then;
   };

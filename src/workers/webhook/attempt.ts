@@ -211,7 +211,7 @@ async function record(
   await handle(deps.store, webhookDelivery, { id: deliveryId, command, metadata }, before);
   // Worked out again instead of read again. Had another process been first with this very attempt,
   // its next one would have the same number, and so its job the same id.
-  const { decide, evolve } = webhookDelivery.decider;
+  const { decide, evolve } = webhookDelivery;
   const state = decide(before.state, command).reduce<WebhookDeliveryState>(evolve, before.state);
   invariant(state.status !== "absent", "a recorded delivery exists");
   return nextOf(state);

@@ -76,7 +76,7 @@ const webhooksAtOnce = 20;
 
 /** Nearly always so; after a crash in between the append finds out. */
 const newStream = {
-  state: webhookDelivery.decider.initialState,
+  state: webhookDelivery.initialState,
   revision: "none",
   position: undefined,
 } as const;

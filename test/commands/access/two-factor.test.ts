@@ -5,7 +5,7 @@ import { Sealed } from "../../../src/events/core/sealed.ts";
 import { specify } from "../../support/app/decider.ts";
 import { at } from "../../support/app/history.ts";
 
-const given = specify(twoFactor.decider);
+const given = specify(twoFactor);
 const userId = UserId.parse("0b9f2d3a-6f0e-4c35-8a9e-0d1f2a3b4c5d");
 const secret = Sealed.parse(`sealed.user-${userId}.AAAA`);
 const newer = Sealed.parse(`sealed.user-${userId}.BBBB`);

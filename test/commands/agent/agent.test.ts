@@ -8,7 +8,7 @@ import { userId } from "../../support/agent/pipeline.ts";
 import { specify } from "../../support/app/decider.ts";
 import { at } from "../../support/app/history.ts";
 
-const given = specify(agent.decider);
+const given = specify(agent);
 const owner = { type: "GLOBAL", id: null } as const;
 const registered: AgentEvent = {
   type: "AgentRegistered",
@@ -116,7 +116,7 @@ describe("a registration token", () => {
       type: "RegistrationTokenIssued",
       data: { owner, generation, tokenHash: "h", issuedById: userId, issuedAt: at },
     }) as const;
-  const givenIssued = specify(registration.decider);
+  const givenIssued = specify(registration);
 
   it("is followed by the next generation only", () => {
     givenIssued().when(issue(1)).gives(issued(1));

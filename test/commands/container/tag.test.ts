@@ -4,7 +4,7 @@ import { PackageId, UserId } from "../../../src/events/core/ids.ts";
 import { specify } from "../../support/app/decider.ts";
 import { at } from "../../support/app/history.ts";
 
-const given = specify(containerTag.decider);
+const given = specify(containerTag);
 const by = UserId.parse("7d4f4c0e-7f55-4c6c-9a35-0d4bb5f2ab01");
 const packageId = PackageId.parse("5b1f4c1e-6a51-4c58-8f0e-0d4f6a1c2b3d");
 const of = { packageId, tag: "1.0" };

@@ -112,7 +112,7 @@ describe("handling a command", () => {
         throw new Error("read all the same");
       },
     };
-    const { evolve, initialState } = user.decider;
+    const { evolve, initialState } = user;
     const state = evolve(initialState, last as never);
     const known = { state, revision: 0n, position: last?.position };
     const { position } = await handle(unread, user, order(id, ban), known);
@@ -122,7 +122,7 @@ describe("handling a command", () => {
   it("reads the stream when the given state is outdated", async () => {
     const id = await registered();
     await handle(store, user, order(id, ban));
-    const { evolve, initialState } = user.decider;
+    const { evolve, initialState } = user;
     const state = (await eventsOf(id)).reduce(
       (past, event) => evolve(past, event as never),
       initialState,

@@ -15,16 +15,14 @@ const events = { Added: z.object({ amount: z.number() }) } as const;
 const sum: Slice<number, Add, typeof events> = {
   events,
   stream: (id) => `sum-${id}`,
-  decider: {
-    initialState: 0,
-    decide: (_, { amount }) => [{ type: "Added", data: { amount } }],
-    evolve: (total, { data }) => total + data.amount,
-  },
+  initialState: 0,
+  decide: (_, { amount }) => [{ type: "Added", data: { amount } }],
+  evolve: (total, { data }) => total + data.amount,
 };
 /** The same stream, with another meaning. */
 const count: typeof sum = {
   ...sum,
-  decider: { ...sum.decider, evolve: (total) => total + 1 },
+  evolve: (total) => total + 1,
 };
 
 describe("handling commands on a long stream", () => {

@@ -5,7 +5,7 @@ import { deterministicId } from "../../../src/platform/deterministic-id.ts";
 import { specify } from "../../support/app/decider.ts";
 import { at } from "../../support/app/history.ts";
 
-const given = specify(lfsLock.decider);
+const given = specify(lfsLock);
 const projectId = ProjectId.parse("9a8b7c6d-5e4f-4a3b-8c2d-1e0f9a8b7c6d");
 const anna = UserId.parse("7d4f4c0e-7f55-4c6c-9a35-0d4bb5f2ab01");
 const boris = UserId.parse("8d4f4c0e-7f55-4c6c-9a35-0d4bb5f2ab01");

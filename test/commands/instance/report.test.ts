@@ -4,7 +4,7 @@ import type { ReportEvent } from "../../../src/events/instance/report.ts";
 import { specify } from "../../support/app/decider.ts";
 import { at } from "../../support/app/history.ts";
 
-const given = specify(report.decider);
+const given = specify(report);
 const reporterId = UserId.parse("0b9f2d3a-6f0e-4c35-8a9e-0d1f2a3b4c5d");
 const filedAs = (reportId: string) =>
   ({

@@ -10,7 +10,7 @@ import {
 import { specify } from "../../support/app/decider.ts";
 import { at } from "../../support/app/history.ts";
 
-const given = specify(settings.decider);
+const given = specify(settings);
 const by = UserId.parse("9a8b7c6d-5e4f-4a3b-8c2d-1e0f9a8b7c6d");
 const change = (changes: SettingsChanges, administratorToken = false) =>
   ({ type: "ChangeSettings", changes, administratorToken, by, at }) as const;
@@ -65,7 +65,7 @@ describe("changing settings", () => {
 
   it("adds up to the settings in force", () => {
     const past = [changed({ sshPort: 2222 }), changed({ sshPort: 2223, enableApiLimit: true })];
-    expect(past.reduce(settings.decider.evolve, settings.decider.initialState)).to.deep.equal({
+    expect(past.reduce(settings.evolve, settings.initialState)).to.deep.equal({
       ...settingsDefaults,
       sshPort: 2223,
       enableApiLimit: true,

@@ -5,7 +5,7 @@ import { type IssueCommentEvent, IssueCommentId } from "../../../src/events/issu
 import { specify } from "../../support/app/decider.ts";
 import { at } from "../../support/app/history.ts";
 
-const given = specify(issueComment.decider);
+const given = specify(issueComment);
 const issueCommentId = IssueCommentId.parse("6b2b1a09-8f7e-4d6c-9b5a-4e3d2c1b0a98");
 const issueId = IssueId.parse("3c2b1a09-8f7e-4d6c-9b5a-4e3d2c1b0a98");
 const otherIssue = IssueId.parse("4c2b1a09-8f7e-4d6c-9b5a-4e3d2c1b0a98");

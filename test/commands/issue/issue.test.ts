@@ -11,7 +11,7 @@ import { LabelId } from "../../../src/events/label/label.ts";
 import { specify } from "../../support/app/decider.ts";
 import { at } from "../../support/app/history.ts";
 
-const given = specify(issue.decider);
+const given = specify(issue);
 const issueId = IssueId.parse("3c2b1a09-8f7e-4d6c-9b5a-4e3d2c1b0a98");
 const projectId = ProjectId.parse("9a8b7c6d-5e4f-4a3b-8c2d-1e0f9a8b7c6d");
 const otherProject = ProjectId.parse("1a8b7c6d-5e4f-4a3b-8c2d-1e0f9a8b7c6d");

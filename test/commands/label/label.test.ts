@@ -4,7 +4,7 @@ import { type LabelEvent, LabelId } from "../../../src/events/label/label.ts";
 import { specify } from "../../support/app/decider.ts";
 import { at } from "../../support/app/history.ts";
 
-const given = specify(label.decider);
+const given = specify(label);
 const labelId = LabelId.parse("4f0e1d2c-3b4a-4596-8877-665544332211");
 const projectId = ProjectId.parse("9a8b7c6d-5e4f-4a3b-8c2d-1e0f9a8b7c6d");
 const otherProject = ProjectId.parse("1a8b7c6d-5e4f-4a3b-8c2d-1e0f9a8b7c6d");

@@ -5,7 +5,7 @@ import type { LoginConnectionEvent, SamlDetails } from "../../../src/events/logi
 import { specify } from "../../support/app/decider.ts";
 import { at } from "../../support/app/history.ts";
 
-const given = specify(loginConnection.decider);
+const given = specify(loginConnection);
 const connectionId = LoginConnectionId.parse("5d6e7f80-91a2-4b3c-8d4e-5f60718293a4");
 const by = UserId.parse("0b9f2d3a-6f0e-4c35-8a9e-0d1f2a3b4c5d");
 const cert = Sealed.parse(`sealed.connection-${connectionId}.AAAA`);

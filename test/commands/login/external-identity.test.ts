@@ -5,7 +5,7 @@ import type { ExternalIdentityEvent } from "../../../src/events/login/external-i
 import { specify } from "../../support/app/decider.ts";
 import { at } from "../../support/app/history.ts";
 
-const given = specify(externalIdentity.decider);
+const given = specify(externalIdentity);
 const anna = UserId.parse("0b9f2d3a-6f0e-4c35-8a9e-0d1f2a3b4c5d");
 const boris = UserId.parse("9a8b7c6d-5e4f-4a3b-8c2d-1e0f9a8b7c6d");
 

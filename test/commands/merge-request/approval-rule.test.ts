@@ -8,7 +8,7 @@ import {
 import { specify } from "../../support/app/decider.ts";
 import { at } from "../../support/app/history.ts";
 
-const given = specify(approval.decider);
+const given = specify(approval);
 const by = UserId.parse("0b9f2d3a-6f0e-4c35-8a9e-0d1f2a3b4c5d");
 const bob = UserId.parse("5d1b7a90-3c2e-4f61-8b7d-9e0f1a2b3c4d");
 const ruleId = "11111111-2222-4333-8444-555566667777";

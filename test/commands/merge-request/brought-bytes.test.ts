@@ -15,7 +15,7 @@ import {
   within,
 } from "../../support/git/merge-request-events.ts";
 
-const given = specify(mergeRequest.decider);
+const given = specify(mergeRequest);
 
 describe("what a request brings that counts for its author", () => {
   const fromFork = { ...opened, data: { ...opened.data, broughtBytes: 600 } };

@@ -10,7 +10,7 @@ import type { DiscussionEvent } from "../../../src/events/merge-request/discussi
 import { specify } from "../../support/app/decider.ts";
 import { at } from "../../support/app/history.ts";
 
-const given = specify(discussion.decider);
+const given = specify(discussion);
 const by = UserId.parse("0b9f2d3a-6f0e-4c35-8a9e-0d1f2a3b4c5d");
 const discussionId = DiscussionId.parse("11111111-2222-4333-8444-555566667777");
 const within = {

@@ -21,7 +21,7 @@ import {
   within,
 } from "../../support/git/merge-request-events.ts";
 
-const given = specify(mergeRequest.decider);
+const given = specify(mergeRequest);
 
 describe("a merge request", () => {
   const edit = { type: "EditMergeRequest", mayEditMerged: false, ...within } as const;

@@ -24,7 +24,7 @@ import {
   within,
 } from "../../support/git/merge-request-events.ts";
 
-const given = specify(mergeRequest.decider);
+const given = specify(mergeRequest);
 
 describe("a planned merge", () => {
   const { choice } = autoMerge.data;

@@ -10,7 +10,7 @@ import { deterministicId } from "../../../src/platform/deterministic-id.ts";
 import { specify } from "../../support/app/decider.ts";
 import { at } from "../../support/app/history.ts";
 
-const given = specify(packageVersion.decider);
+const given = specify(packageVersion);
 const by = UserId.parse("7d4f4c0e-7f55-4c6c-9a35-0d4bb5f2ab01");
 const packageId = PackageId.parse("5b1f4c1e-6a51-4c58-8f0e-0d4f6a1c2b3d");
 const coordinates = {

@@ -4,7 +4,7 @@ import { projectId, userId } from "../../support/agent/pipeline.ts";
 import { specify } from "../../support/app/decider.ts";
 import { at } from "../../support/app/history.ts";
 
-const given = specify(environment.decider);
+const given = specify(environment);
 const fields = {
   environmentId: deterministicId("environment"),
   projectId,

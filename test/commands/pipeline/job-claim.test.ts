@@ -18,7 +18,7 @@ import { agentId } from "../../support/agent/pipeline.ts";
 import { specify } from "../../support/app/decider.ts";
 import { at } from "../../support/app/history.ts";
 
-const given = specify(job.decider);
+const given = specify(job);
 const within = { ...ids, at } as const;
 const otherAgent = deterministicId("other agent");
 

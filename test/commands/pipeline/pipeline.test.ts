@@ -17,7 +17,7 @@ import {
 import { specify } from "../../support/app/decider.ts";
 import { at } from "../../support/app/history.ts";
 
-const given = specify(pipeline.decider);
+const given = specify(pipeline);
 const within = { pipelineId, projectId, at } as const;
 const otherProject = ProjectId.parse(deterministicId("another project"));
 const plan = {

@@ -4,7 +4,7 @@ import { Sealed } from "../../../src/events/core/sealed.ts";
 import type { PipelineScheduleEvent } from "../../../src/events/pipeline/schedule.ts";
 import { specify } from "../../support/app/decider.ts";
 
-const given = specify(pipelineSchedule.decider);
+const given = specify(pipelineSchedule);
 const [anna, bob] = [1, 2].map((n) => UserId.parse(`0b0e6c0a-3c55-4d0c-9c2e-5f6a7b8c9d0${n}`));
 const projectId = ProjectId.parse("9a8b7c6d-5e4f-4a3b-8c2d-1e0f9a8b7c6d");
 const at = "2026-01-02T03:04:05.678Z";

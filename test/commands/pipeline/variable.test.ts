@@ -6,7 +6,7 @@ import { projectId, userId } from "../../support/agent/pipeline.ts";
 import { specify } from "../../support/app/decider.ts";
 import { at } from "../../support/app/history.ts";
 
-const given = specify(pipelineVariable.decider);
+const given = specify(pipelineVariable);
 const settings = {
   key: "TOKEN",
   value: Sealed.parse("sealed.project-1.AAAA"),

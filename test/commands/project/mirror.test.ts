@@ -4,7 +4,7 @@ import type { MirrorEvent, MirrorTarget } from "../../../src/events/project/mirr
 import { specify } from "../../support/app/decider.ts";
 import { at } from "../../support/app/history.ts";
 
-const given = specify(mirror.decider);
+const given = specify(mirror);
 const projectId = ProjectId.parse("7d1c2b3a-4f5e-4d6c-9b8a-1a2b3c4d5e6f");
 const by = UserId.parse("0b9f2d3a-6f0e-4c35-8a9e-0d1f2a3b4c5d");
 const [mirrorId, later] = [

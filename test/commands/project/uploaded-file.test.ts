@@ -4,7 +4,7 @@ import { UploadedFileId } from "../../../src/events/project/uploaded-file.ts";
 import { specify } from "../../support/app/decider.ts";
 import { at } from "../../support/app/history.ts";
 
-const given = specify(uploadedFile.decider);
+const given = specify(uploadedFile);
 const file = {
   uploadedFileId: UploadedFileId.parse("8c2b1a09-8f7e-4d6c-9b5a-4e3d2c1b0a98"),
   projectId: ProjectId.parse("9a8b7c6d-5e4f-4a3b-8c2d-1e0f9a8b7c6d"),

@@ -4,7 +4,7 @@ import type { CommitReferenceEvent } from "../../../src/events/reference/commit-
 import { specify } from "../../support/app/decider.ts";
 import { at } from "../../support/app/history.ts";
 
-const given = specify(commitReference.decider);
+const given = specify(commitReference);
 const projectId = ProjectId.parse("9a8b7c6d-5e4f-4a3b-8c2d-1e0f9a8b7c6d");
 const commits = Array.from({ length: 150 }, (_, index) => ({
   commitId: ObjectId.parse(String(index).padStart(40, "0")),

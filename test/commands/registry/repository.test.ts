@@ -8,7 +8,7 @@ import type {
 import { specify } from "../../support/app/decider.ts";
 import { at } from "../../support/app/history.ts";
 
-const given = specify(registryRepository.decider);
+const given = specify(registryRepository);
 const by = UserId.parse("7d4f4c0e-7f55-4c6c-9a35-0d4bb5f2ab01");
 const repositoryId = RegistryRepositoryId.parse("6a4f5e4d-3c2b-4a1f-8e0d-9c8b7a695847");
 const owner = { ownerType: "PROJECT", ownerId: "0c4b7a8e-4c77-4a8e-9df1-3f1f3c0a7b02" } as const;

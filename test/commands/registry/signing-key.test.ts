@@ -4,7 +4,7 @@ import { Sealed } from "../../../src/events/core/sealed.ts";
 import { specify } from "../../support/app/decider.ts";
 import { at } from "../../support/app/history.ts";
 
-const given = specify(registrySigningKey.decider);
+const given = specify(registrySigningKey);
 const keyOf = (fingerprint: string) => ({
   repositoryId: RegistryRepositoryId.parse("7b5a6f5e-4d3c-4b2a-9f1e-0d9c8b7a6958"),
   fingerprint,

@@ -11,7 +11,7 @@ import { deterministicId } from "../../../src/platform/deterministic-id.ts";
 import { specify } from "../../support/app/decider.ts";
 import { at } from "../../support/app/history.ts";
 
-const given = specify(release.decider);
+const given = specify(release);
 const releaseId = ReleaseId.parse("5b1f4c1e-6a51-4c58-8f0e-0d4f6a1c2b3d");
 const projectId = ProjectId.parse("9a8b7c6d-5e4f-4a3b-8c2d-1e0f9a8b7c6d");
 const otherProject = ProjectId.parse("1a8b7c6d-5e4f-4a3b-8c2d-1e0f9a8b7c6d");

@@ -5,7 +5,7 @@ import type { CompanyEvent } from "../../../src/events/team/company.ts";
 import { specify } from "../../support/app/decider.ts";
 import { at } from "../../support/app/history.ts";
 
-const given = specify(company.decider);
+const given = specify(company);
 const by = UserId.parse("0b9f2d3a-6f0e-4c35-8a9e-0d1f2a3b4c5d");
 const companyId = CompanyId.parse("c0ffee00-1111-4222-8333-444455556666");
 const alias = Alias.parse("acme");

@@ -5,7 +5,7 @@ import type { MembershipEvent } from "../../../src/events/team/membership.ts";
 import { specify } from "../../support/app/decider.ts";
 import { at } from "../../support/app/history.ts";
 
-const given = specify(membership.decider);
+const given = specify(membership);
 const owner = UserId.parse("0b9f2d3a-6f0e-4c35-8a9e-0d1f2a3b4c5d");
 const bob = UserId.parse("5d1b7a90-3c2e-4f61-8b7d-9e0f1a2b3c4d");
 const parent = {

@@ -4,7 +4,7 @@ import type { TeamEvent } from "../../../src/events/team/team.ts";
 import { specify } from "../../support/app/decider.ts";
 import { at } from "../../support/app/history.ts";
 
-const given = specify(team.decider);
+const given = specify(team);
 const by = UserId.parse("0b9f2d3a-6f0e-4c35-8a9e-0d1f2a3b4c5d");
 const acme = "c0ffee00-1111-4222-8333-444455556666";
 

@@ -3,7 +3,7 @@ import { UserId } from "../../../src/events/core/ids.ts";
 import type { TransferOfferEvent } from "../../../src/events/team/transfer-offer.ts";
 import { specify } from "../../support/app/decider.ts";
 
-const given = specify(transferOffer.decider);
+const given = specify(transferOffer);
 const anna = UserId.parse("0b9f2d3a-6f0e-4c35-8a9e-0d1f2a3b4c5d");
 const bob = UserId.parse("5d1b7a90-3c2e-4f61-8b7d-9e0f1a2b3c4d");
 const at = "2026-01-02T00:00:00.000Z";

@@ -4,7 +4,7 @@ import type { AccessTokenEvent, Scope } from "../../../src/events/token/access-t
 import { specify } from "../../support/app/decider.ts";
 import { at } from "../../support/app/history.ts";
 
-const given = specify(accessToken.decider);
+const given = specify(accessToken);
 const userId = UserId.parse("0b9f2d3a-6f0e-4c35-8a9e-0d1f2a3b4c5d");
 const first = AccessTokenId.parse("3f2e1d0c-5b4a-4938-8716-a5b4c3d2e1f0");
 const second = AccessTokenId.parse("4f2e1d0c-5b4a-4938-8716-a5b4c3d2e1f0");

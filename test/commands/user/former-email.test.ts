@@ -8,7 +8,7 @@ import type { UserEvent } from "../../../src/events/user/user.ts";
 import { specify } from "../../support/app/decider.ts";
 import { at } from "../../support/app/history.ts";
 
-const given = specify(user.decider);
+const given = specify(user);
 const userId = UserId.parse("0b9f2d3a-6f0e-4c35-8a9e-0d1f2a3b4c5d");
 const admin = UserId.parse("9a8b7c6d-5e4f-4a3b-8c2d-1e0f9a8b7c6d");
 const takeBackId = "7f0c8a51-7f6e-4c0c-9d0a-0c7f6f1a2b3c";
@@ -64,7 +64,7 @@ const takenBack = (digest: string): UserEvent => ({
 });
 
 const open = (...events: readonly UserEvent[]) => {
-  const state = events.reduce(user.decider.evolve, user.decider.initialState);
+  const state = events.reduce(user.evolve, user.initialState);
   return state.status === "absent" ? [] : openFormers(state, at).map((each) => each.emailDigest);
 };
 
@@ -96,7 +96,7 @@ describe("changing an e-mail", () => {
       .when(change("g"))
       .refuses("email.changed_too_often");
     expect(
-      user.decider.decide(past.reduce(user.decider.evolve, { status: "absent" }), {
+      user.decide(past.reduce(user.evolve, { status: "absent" }), {
         ...change("g"),
         at: end,
       }),

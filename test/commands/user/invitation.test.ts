@@ -6,7 +6,7 @@ import type { InvitationEvent } from "../../../src/events/user/invitation.ts";
 import { specify } from "../../support/app/decider.ts";
 import { at } from "../../support/app/history.ts";
 
-const given = specify(invitation.decider);
+const given = specify(invitation);
 const by = UserId.parse("0b9f2d3a-6f0e-4c35-8a9e-0d1f2a3b4c5d");
 const userId = UserId.parse("9a8b7c6d-5e4f-4a3b-8c2d-1e0f9a8b7c6d");
 const later = "2026-02-02T00:00:00.000Z";

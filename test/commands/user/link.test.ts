@@ -5,7 +5,7 @@ import type { UserEvent } from "../../../src/events/user/user.ts";
 import { specify } from "../../support/app/decider.ts";
 import { at } from "../../support/app/history.ts";
 
-const given = specify(user.decider);
+const given = specify(user);
 const userId = UserId.parse("0b9f2d3a-6f0e-4c35-8a9e-0d1f2a3b4c5d");
 const box = Sealed.parse(`sealed.user-${userId}.AAAA`);
 const later = "2026-01-02T05:00:00.000Z";

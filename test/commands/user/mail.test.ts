@@ -4,7 +4,7 @@ import type { MailEvent } from "../../../src/events/user/mail.ts";
 import { specify } from "../../support/app/decider.ts";
 import { at } from "../../support/app/history.ts";
 
-const given = specify(mail.decider);
+const given = specify(mail);
 const wanted = {
   mailId: "1a9f2d3a-6f0e-4c35-8a9e-0d1f2a3b4c5d",
   kind: "PASSWORD_RESET",

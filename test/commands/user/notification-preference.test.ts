@@ -10,7 +10,7 @@ import type { NotificationPreferenceEvent } from "../../../src/events/user/notif
 import { specify } from "../../support/app/decider.ts";
 import { at } from "../../support/app/history.ts";
 
-const given = specify(notificationPreference.decider);
+const given = specify(notificationPreference);
 const userId = UserId.parse("7d4f4c0e-7f55-4c6c-9a35-0d4bb5f2ab01");
 const stop = { type: "StopNotificationMail", userId, at } as const;
 const resume = { type: "ResumeNotificationMail", userId, at } as const;

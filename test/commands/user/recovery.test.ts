@@ -2,7 +2,7 @@ import { recovery } from "../../../src/commands/user/recovery.ts";
 import type { RecoveryEvent } from "../../../src/events/user/recovery.ts";
 import { specify } from "../../support/app/decider.ts";
 
-const given = specify(recovery.decider);
+const given = specify(recovery);
 const at = (minute: number) =>
   `2026-01-02T0${Math.floor(minute / 60)}:${`${minute % 60}`.padStart(2, "0")}:00.000Z`;
 const requestedAt = (minute: number): RecoveryEvent => ({

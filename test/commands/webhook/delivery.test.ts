@@ -7,7 +7,7 @@ import type { WebhookDeliveryEvent } from "../../../src/events/webhook/delivery.
 import { specify } from "../../support/app/decider.ts";
 import { at } from "../../support/app/history.ts";
 
-const given = specify(webhookDelivery.decider);
+const given = specify(webhookDelivery);
 const deliveryId = WebhookDeliveryId.parse("c1d2e3f4-a5b6-4c7d-8e9f-0a1b2c3d4e5f");
 const whose = {
   webhookId: WebhookId.parse("5a6b7c8d-9e0f-4a1b-8c2d-3e4f5a6b7c8d"),

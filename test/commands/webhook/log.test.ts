@@ -3,7 +3,7 @@ import type { WebhookLogEvent } from "../../../src/events/webhook/log.ts";
 import { specify } from "../../support/app/decider.ts";
 import { at } from "../../support/app/history.ts";
 
-const given = specify(webhookLog.decider);
+const given = specify(webhookLog);
 const [first, second] = ["2026-01-01T00:00:00.000Z", "2026-01-02T00:00:00.000Z"];
 const purge = (endedBefore: string) => ({ type: "PurgeWebhookLog", endedBefore, at }) as const;
 const purged = (endedBefore: string): WebhookLogEvent => ({

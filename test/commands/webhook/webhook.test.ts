@@ -7,7 +7,7 @@ import type { WebhookEvent } from "../../../src/events/webhook/webhook.ts";
 import { specify } from "../../support/app/decider.ts";
 import { at } from "../../support/app/history.ts";
 
-const given = specify(webhook.decider);
+const given = specify(webhook);
 const by = UserId.parse("0b9f2d3a-6f0e-4c35-8a9e-0d1f2a3b4c5d");
 const projectId = ProjectId.parse("7d1c2b3a-4f5e-4d6c-9b8a-1a2b3c4d5e6f");
 const otherProjectId = ProjectId.parse("8d1c2b3a-4f5e-4d6c-9b8a-1a2b3c4d5e6f");
@@ -159,8 +159,8 @@ describe("asking for a replay", () => {
       [["MERGE"], ["MERGE"]],
       [undefined, ["BRANCH_CREATE", "TAG_CREATE"]],
     ] as const) {
-      const [event] = webhook.decider.decide(
-        webhook.decider.evolve(webhook.decider.initialState, created),
+      const [event] = webhook.decide(
+        webhook.evolve(webhook.initialState, created),
         topics === undefined ? replay : { ...replay, topics },
       );
       expect(event?.data).to.deep.include({ topics: expected, from: replay.from, to: at });
@@ -181,9 +181,9 @@ describe("asking for a replay", () => {
       const data = { replayId: replay.replayId, from: replay.from, to: at, topics: [] };
       return { type: "WebhookReplayRequested", data: { ...data, requestedById: by, requestedAt } };
     });
-    const state = [created, ...times].reduce(webhook.decider.evolve, webhook.decider.initialState);
+    const state = [created, ...times].reduce(webhook.evolve, webhook.initialState);
     const after = (ms: number) => new Date(Date.parse(at) + ms).toISOString();
-    const ask = (ms: number) => webhook.decider.decide(state, { ...replay, at: after(ms) });
+    const ask = (ms: number) => webhook.decide(state, { ...replay, at: after(ms) });
     expect(() => ask(3_599_000)).to.throw("at most 10 times an hour");
     expect(ask(3_600_000)).to.have.length(1);
   });

@@ -106,7 +106,7 @@ describe("protection rules", () => {
       Array.from({ length: 100 }, (_, n) => [crypto.randomUUID(), ruleOf(`r${n}`)] as const),
     );
     const create = (rule: ProtectionRule) =>
-      protection.decider.decide(
+      protection.decide(
         { rules, applied: new Set() },
         {
           type: "CreateProtectionRule",

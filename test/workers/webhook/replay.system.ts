@@ -66,7 +66,7 @@ describe("the job of a replay", () => {
 
   async function order(
     id: WebhookId,
-    command: Parameters<typeof webhook.decider.decide>[1],
+    command: Parameters<typeof webhook.decide>[1],
   ): Promise<void> {
     const metadata = metadataFor(randomUUID());
     const { position } = await handle(deps.store, webhook, { id, command, metadata });
