@@ -1,11 +1,4 @@
-import type { Knex } from "knex";
-
-import {
-  beforeEverything,
-  type CheckpointState,
-  lockFeed,
-  type StoredCheckpoint,
-} from "./checkpoint.ts";
+import { beforeEverything, type CheckpointState, type StoredCheckpoint } from "./checkpoint.ts";
 import type { Projection, Tx } from "./projection.ts";
 import { createLateIndexes, createTables } from "./table.ts";
 
@@ -63,17 +56,4 @@ async function setSearchPath(tx: Tx, path: string): Promise<string> {
     [path],
   );
   return rows[0]?.before ?? path;
-}
-
-/** Drops what a projection owns: its tables and its checkpoint. */
-export async function uninstall(db: Knex, { name, tables }: Projection): Promise<void> {
-  await db.transaction(async (tx) => {
-    await lockFeed(tx);
-    await tx("projection_checkpoint").where({ name }).delete();
-    await dropTables(
-      tx,
-      liveSchema,
-      tables.map((table) => table.name),
-    );
-  });
 }

@@ -46,11 +46,6 @@ export async function ruleProtections(db: Knex, project: Below): Promise<RefProt
   return { of: protectionsOf(rules) };
 }
 
-/** What protects one ref, by its full name; null when nothing does. */
-export function protectionOf(ref: string, rules: readonly ProtectionRule[]): RefProtection | null {
-  return protectionsOf(rules)(ref);
-}
-
 type Kind = ProtectionRule["kind"];
 type RuleOf<K extends Kind> = Extract<ProtectionRule, { kind: K }>;
 type Compiled<K extends Kind> = Readonly<{ rule: RuleOf<K>; fits: NameMatcher }>;
@@ -70,7 +65,8 @@ function fitting<K extends Kind>(rules: readonly Compiled<K>[], ref: string, pre
   return rules.filter(({ fits }) => fits(name)).map(({ rule }) => rule);
 }
 
-function protectionsOf(rules: readonly ProtectionRule[]): RefProtections["of"] {
+/** What protects a ref, by its full name; null when nothing does. */
+export function protectionsOf(rules: readonly ProtectionRule[]): RefProtections["of"] {
   const tagRules = compiled("TAG", rules);
   const branchRules = compiled("BRANCH", rules);
   return (ref) => tagProtection(tagRules, ref) ?? branchProtection(branchRules, ref);

@@ -1,9 +1,9 @@
 import { createPublicKey, verify } from "node:crypto";
 import { expect } from "chai";
 import { leafOf } from "../../../src/projections/audit/log-tree.ts";
-import { provesConsistency, provesInclusion } from "../../../src/projections/audit/merkle.ts";
 import { startTestApp, type TestUser } from "../../support/app/app.ts";
 import { headOf, type LogHead } from "../../support/client/log-head.ts";
+import { provesConsistency, provesInclusion } from "../../support/client/log-proof.ts";
 
 const app = await startTestApp();
 

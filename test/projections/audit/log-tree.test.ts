@@ -11,12 +11,12 @@ import {
 import {
   GrowingTree,
   inclusionPath,
-  provesInclusion,
   rangeHash,
   rangeOf,
 } from "../../../src/projections/audit/merkle.ts";
 import { history } from "../../support/app/history.ts";
 import { context, project, reset, rewind, rowsOf } from "../../support/app/projection.ts";
+import { provesInclusion } from "../../support/client/log-proof.ts";
 import { sent } from "../../support/package/parcel.ts";
 import { testDatabase } from "../../support/store/database.ts";
 

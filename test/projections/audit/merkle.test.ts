@@ -6,11 +6,10 @@ import {
   inclusionPath,
   leafHash,
   nodeHash,
-  provesConsistency,
-  provesInclusion,
   type Range,
   rangeHash,
 } from "../../../src/projections/audit/merkle.ts";
+import { provesConsistency, provesInclusion } from "../../support/client/log-proof.ts";
 
 const leafAt = (n: number): Buffer => leafHash(Buffer.from(`event ${n}`));
 

@@ -1,10 +1,9 @@
 import { expect } from "chai";
 import { readCheckpoints } from "../../../src/projections/core/checkpoint.ts";
-import { uninstall } from "../../../src/projections/core/install.ts";
 import type { Projection } from "../../../src/projections/core/projection.ts";
 import { runProjections } from "../../../src/projections/core/runner.ts";
 import { eventually } from "../../support/app/eventually.ts";
-import { context, rowsOf } from "../../support/app/projection.ts";
+import { context, rowsOf, uninstall } from "../../support/app/projection.ts";
 import { append, parcelsInto, received, receiver, sent } from "../../support/package/parcel.ts";
 import { testDatabase } from "../../support/store/database.ts";
 import { testEventStore } from "../../support/store/event-store.ts";

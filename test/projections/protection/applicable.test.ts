@@ -2,7 +2,7 @@ import { expect } from "chai";
 import type { Role } from "../../../src/events/core/role.ts";
 import type { ProtectionLevel, ProtectionRule } from "../../../src/events/protection/protection.ts";
 import {
-  protectionOf,
+  protectionsOf,
   reaches,
   refChangeRefused,
 } from "../../../src/projections/protection/applicable.ts";
@@ -28,20 +28,20 @@ const branch = (
 describe("what protects a ref", () => {
   it("is nothing when no rule fits its name and kind", () => {
     const rules = [tag("v*", "NO_ONE"), branch("main", "NO_ONE")];
-    expect(protectionOf("refs/heads/v1", rules)).to.equal(null);
-    expect(protectionOf("refs/tags/main", rules)).to.equal(null);
-    expect(protectionOf("refs/notes/main", rules)).to.equal(null);
-    expect(protectionOf("main", rules)).to.equal(null);
+    expect(protectionsOf(rules)("refs/heads/v1")).to.equal(null);
+    expect(protectionsOf(rules)("refs/tags/main")).to.equal(null);
+    expect(protectionsOf(rules)("refs/notes/main")).to.equal(null);
+    expect(protectionsOf(rules)("main")).to.equal(null);
   });
 
   it("is the strictest of the rules that fit, whatever their order", () => {
     const rules = [tag("v*", "DEVELOPER"), tag("v1.*", "NO_ONE"), tag("**", "ADMINS")];
     for (const some of [rules, [...rules].reverse()]) {
-      expect(protectionOf("refs/tags/v1.0", some)).to.deep.equal({
+      expect(protectionsOf(some)("refs/tags/v1.0")).to.deep.equal({
         kind: "TAG",
         allowToCreate: "NO_ONE",
       });
-      expect(protectionOf("refs/tags/v2", some)).to.deep.equal({
+      expect(protectionsOf(some)("refs/tags/v2")).to.deep.equal({
         kind: "TAG",
         allowToCreate: "ADMINS",
       });
@@ -53,13 +53,13 @@ describe("what protects a ref", () => {
       branch("release/**", "DEVELOPER", "NO_ONE", true),
       branch("release/*", "ADMINS", "DEVELOPER", false),
     ];
-    expect(protectionOf("refs/heads/release/1", rules)).to.deep.equal({
+    expect(protectionsOf(rules)("refs/heads/release/1")).to.deep.equal({
       kind: "BRANCH",
       allowedToPush: "ADMINS",
       allowedToMerge: "NO_ONE",
       allowForcePush: false,
     });
-    expect(protectionOf("refs/heads/release/1/2", rules)).to.include({ allowForcePush: true });
+    expect(protectionsOf(rules)("refs/heads/release/1/2")).to.include({ allowForcePush: true });
   });
 });
 
@@ -79,7 +79,7 @@ describe("a change of a ref", () => {
   const [one, two] = ["1".repeat(40), "2".repeat(40)];
   const main = { ref: "refs/heads/main", before: one, after: two };
   const refused = (rule: ProtectionRule, role: Role, over: object = {}) =>
-    refChangeRefused(protectionOf(main.ref, [rule]), role, { ...main, ...over });
+    refChangeRefused(protectionsOf([rule])(main.ref), role, { ...main, ...over });
 
   it("is free where nothing protects the ref", () => {
     expect(refChangeRefused(null, "DEVELOPER", main)).to.equal(undefined);
@@ -101,7 +101,7 @@ describe("a change of a ref", () => {
   });
 
   it("of a protected tag needs the level to create, move or delete it", () => {
-    const protectedTag = protectionOf("refs/tags/v1", [tag("v*", "ADMINS")]);
+    const protectedTag = protectionsOf([tag("v*", "ADMINS")])("refs/tags/v1");
     for (const [before, after] of [
       [null, one],
       [one, two],

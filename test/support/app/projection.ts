@@ -1,7 +1,7 @@
 import type { Knex } from "knex";
 import type { Recorded } from "../../../src/events/core/event.ts";
 import { beforeEverything, lockFeed } from "../../../src/projections/core/checkpoint.ts";
-import { install, uninstall } from "../../../src/projections/core/install.ts";
+import { dropTables, install, liveSchema } from "../../../src/projections/core/install.ts";
 import {
   applyAfter,
   type Projection,
@@ -37,6 +37,19 @@ export async function project(
     const reached = batch.at(-1)?.position ?? after;
     const position = reached > after ? reached : after;
     await tx("projection_checkpoint").where({ name }).update({ position });
+  });
+}
+
+/** Drops what a projection owns: its tables and its checkpoint. */
+export async function uninstall(db: Knex, { name, tables }: Projection): Promise<void> {
+  await db.transaction(async (tx) => {
+    await lockFeed(tx);
+    await tx("projection_checkpoint").where({ name }).delete();
+    await dropTables(
+      tx,
+      liveSchema,
+      tables.map((table) => table.name),
+    );
   });
 }
 
