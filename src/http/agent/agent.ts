@@ -3,7 +3,12 @@ import { type AgentCommand, agent, agentNotFound } from "../../commands/agent/ag
 import { defined } from "../../commands/core/defined.ts";
 import type { AgentSettings } from "../../events/agent/agent.ts";
 import { Uuid } from "../../events/core/ids.ts";
-import { type AgentRow, findAgent, listAgents } from "../../projections/agent/agent.ts";
+import {
+  type AgentRow,
+  agentProjection,
+  findAgent,
+  listAgents,
+} from "../../projections/agent/agent.ts";
 import { forgetContact } from "../../projections/agent/contact.ts";
 import type { Deps } from "../core/deps.ts";
 import type { RequestFor } from "../core/request.ts";
@@ -47,6 +52,10 @@ function one(ownerScope: AgentOwnerScope) {
   return ownerScope.params.and(z.object({ runnerUuid: Uuid }));
 }
 
+/** What agents report of themselves is that of today. The instance has no past of its own. */
+const asOfOwner = ({ noun }: AgentOwnerScope) =>
+  noun !== "Instance" && { asOf: { readModels: [agentProjection] } };
+
 function list(ownerScope: AgentOwnerScope): Route {
   return route({
     ...ownerScope.reading,
@@ -58,6 +67,7 @@ function list(ownerScope: AgentOwnerScope): Route {
     tag,
     params: ownerScope.params,
     list: "restPipelineRunnerModelList",
+    ...asOfOwner(ownerScope),
     reply: AgentView,
     errors: [403, 404],
     async handle({ page, request }, deps) {
@@ -78,6 +88,7 @@ function show(ownerScope: AgentOwnerScope): Route {
     summary: "Get an agent",
     tag,
     params: one(ownerScope),
+    ...asOfOwner(ownerScope),
     reply: AgentView,
     errors: [403, 404],
     handle: ({ params, request }, deps) => shown(deps, request as Request, params.runnerUuid),

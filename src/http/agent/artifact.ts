@@ -19,6 +19,7 @@ import { requestedPortion } from "../file/byte-range.ts";
 import { openReferred } from "../file/referred-blob.ts";
 import {
   base,
+  jobsAsOf,
   LocalIdParams,
   mustFindJob,
   mustFindPipeline,
@@ -74,6 +75,7 @@ const ofJob = route({
   ...listing,
   path: `${base}/job/{localId}/artifacts`,
   operationId: "listJobArtifacts",
+  asOf: jobsAsOf,
   summary: "List the artifacts of a job",
   async handle({ params, page, request }, deps) {
     const { job } = await mustFindJob(deps, request, params.localId);
@@ -87,6 +89,7 @@ const ofPipeline = route({
   ...listing,
   path: `${base}/pipeline/{localId}/artifacts`,
   operationId: "listPipelineArtifacts",
+  asOf: jobsAsOf,
   summary: "List the artifacts of all jobs of a pipeline",
   async handle({ params, page, request }, deps) {
     const { id } = await mustFindPipeline(deps, request, params.localId);

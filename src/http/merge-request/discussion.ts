@@ -15,6 +15,7 @@ import type { MergeRequestRow } from "../../projections/merge-request/merge-requ
 import { compareHeads } from "../../workers/merge-request/compare.ts";
 import { mustSuffice } from "../access/role-access.ts";
 import { projectStampOf } from "../core/command-deps.ts";
+import type { AsOf } from "../core/as-of.ts";
 import type { Deps } from "../core/deps.ts";
 import { type Route, route } from "../core/route.ts";
 import { int, pathLengthMax, prose } from "../core/schema.ts";
@@ -59,6 +60,19 @@ const DiscussionQuery = z.object({
     }),
 });
 
+const notesAsOf: AsOf = {
+  readModels: [],
+  numbered: {
+    kind: "MERGE_REQUEST",
+    readModel: mergeRequestProjection,
+    below: {
+      readModel: discussionProjection,
+      idsOf: discussionIdsBelow,
+      removed: { type: "DiscussionNoteDeleted", field: "mergeRequestId" },
+    },
+  },
+};
+
 const getDiscussions = route({
   ...reading,
   method: "get",
@@ -69,18 +83,7 @@ const getDiscussions = route({
     "Where a page has many or long replies, the newest of each discussion, up to 1 MiB; `repliesTotal` counts all. First notes over 2 MiB together are truncated.",
   query: DiscussionQuery,
   list: "restDiscussionModelList",
-  asOf: {
-    readModels: [],
-    numbered: {
-      kind: "MERGE_REQUEST",
-      readModel: mergeRequestProjection,
-      below: {
-        readModel: discussionProjection,
-        idsOf: discussionIdsBelow,
-        removed: { type: "DiscussionNoteDeleted", field: "mergeRequestId" },
-      },
-    },
-  },
+  asOf: notesAsOf,
   reply: DiscussionView,
   async handle({ params, query: { filePath }, page, request }, deps) {
     const row = await mustFindMergeRequest(deps, request, params.localId);
@@ -110,6 +113,7 @@ const getDiscussion = route({
       .default(0)
       .meta({ description: "Replies before this one are left out; the oldest is 0." }),
   }),
+  asOf: notesAsOf,
   reply: NoteView,
   async handle({ params, query: { repliesFrom }, request }, deps) {
     const row = await mustFindMergeRequest(deps, request, params.localId);

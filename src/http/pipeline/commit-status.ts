@@ -7,12 +7,13 @@ import { PipelineStatus } from "../../events/pipeline/status.ts";
 import { invariant } from "../../platform/invariant.ts";
 import {
   type CommitStatusRow,
+  commitStatusProjection,
   findCommitStatus,
   listCommitStatuses,
 } from "../../projections/pipeline/commit-status.ts";
 import { type Route, route } from "../core/route.ts";
 import { instant } from "../core/schema.ts";
-import { mustFindCommit } from "../repository/revision.ts";
+import { mustFindCommit, refsAsOf } from "../repository/revision.ts";
 import { ProjectParams, reading, writing } from "./found.ts";
 
 const path = "/project/{ownerAlias}/{projectAlias}/commit/{hash}/status";
@@ -76,6 +77,7 @@ const getStatuses = route({
   summary: "List what systems outside say of a commit",
   params: Params,
   list: "commitStatusList",
+  asOf: { ...refsAsOf, readModels: [...refsAsOf.readModels, commitStatusProjection] },
   reply: CommitStatusView,
   errors: [403, 404, 422],
   async handle({ params, page: { size: limit, offset }, request: { project } }, deps) {

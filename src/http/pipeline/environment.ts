@@ -3,6 +3,7 @@ import { environment, environmentNotFound } from "../../commands/pipeline/enviro
 import { Uuid } from "../../events/core/ids.ts";
 import { EnvironmentState } from "../../events/pipeline/environment.ts";
 import { PipelineStatus } from "../../events/pipeline/status.ts";
+import { environmentProjection } from "../../projections/pipeline/environment.ts";
 import {
   findEnvironment,
   isEnvironmentInUse,
@@ -121,6 +122,7 @@ const getEnvironments = route({
     q: z.string().max(nameLengthMax).optional().meta({ description: "A part of the name." }),
   }),
   list: "environmentList",
+  asOf: { readModels: [environmentProjection] },
   reply: EnvironmentView,
   errors: [403, 404, 422],
   async handle({ page: { size: limit, offset }, query, request }, { db }) {
@@ -138,6 +140,7 @@ const getEnvironment = route({
   operationId: "getEnvironment",
   summary: "Get an environment",
   params: Params,
+  asOf: { readModels: [environmentProjection] },
   reply: EnvironmentView,
   errors: [403, 404],
   handle: ({ params, request }, deps) => shown(deps, request, params.environmentId),
@@ -153,6 +156,7 @@ const getDeployments = route({
   params: Params,
   query: z.object({ status: PipelineStatus.optional() }),
   list: "deploymentList",
+  asOf: { readModels: [environmentProjection] },
   reply: DeploymentView,
   errors: [403, 404, 422],
   async handle({ params, page: { size: limit, offset }, query, request }, deps) {

@@ -2,8 +2,12 @@ import { z } from "zod";
 
 import { jobNotFound } from "../../commands/pipeline/job.ts";
 import { pipelineNotFound } from "../../commands/pipeline/pipeline.ts";
+import { artifactProjection } from "../../projections/agent/artifact.ts";
+import { jobLogProjection } from "../../projections/agent/job-log.ts";
+import { pipelineProjection } from "../../projections/pipeline/pipeline.ts";
 import { findJob, findPipeline, findPipelineById } from "../../projections/pipeline/query.ts";
 import type { JobRow, PipelineRow } from "../../projections/pipeline/table.ts";
+import type { AsOf } from "../core/as-of.ts";
 import type { Deps } from "../core/deps.ts";
 import type { RequestFor } from "../core/request.ts";
 
@@ -22,6 +26,12 @@ export const LocalIdParams = z.object({ ...names, localId: LocalId });
 
 export const reading = { tag, scope: "PROJECT_READ", access: "project:GUEST" } as const;
 export const writing = { tag, scope: "PROJECT_WRITE", access: "project:DEVELOPER" } as const;
+
+/** A job is found by its number, and its pipeline by the job. */
+export const jobsAsOf: AsOf = {
+  readModels: [pipelineProjection, artifactProjection, jobLogProjection],
+  numbers: ["PIPELINE", "JOB"],
+};
 
 type Within = Pick<RequestFor<"project:GUEST">, "project">;
 

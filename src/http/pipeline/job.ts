@@ -8,7 +8,15 @@ import { cancelJob, playJob, restartJob } from "../../workers/pipeline/lifecycle
 import type { Deps } from "../core/deps.ts";
 import type { RequestFor } from "../core/request.ts";
 import { type Route, route } from "../core/route.ts";
-import { base, type FoundJob, LocalIdParams, mustFindJob, reading, writing } from "./found.ts";
+import {
+  base,
+  type FoundJob,
+  jobsAsOf,
+  LocalIdParams,
+  mustFindJob,
+  reading,
+  writing,
+} from "./found.ts";
 import { GivenVariables, variableRecord } from "./pipeline.ts";
 import { JobView, presentJob } from "./view.ts";
 
@@ -28,6 +36,7 @@ const getJob = route({
   operationId: "getJob",
   summary: "Get a job",
   params: LocalIdParams,
+  asOf: jobsAsOf,
   reply: JobView,
   errors: [403, 404],
   handle: ({ params, request }, deps) => shown(deps, request, params.localId),

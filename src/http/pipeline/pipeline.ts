@@ -5,6 +5,7 @@ import { ObjectId } from "../../events/core/ids.ts";
 import { pipelineEvents } from "../../events/pipeline/pipeline.ts";
 import { PipelineStatus } from "../../events/pipeline/status.ts";
 import { Refusal } from "../../platform/refusal.ts";
+import { artifactProjection } from "../../projections/agent/artifact.ts";
 import { pipelineProjection } from "../../projections/pipeline/pipeline.ts";
 import { listJobs, listPipelines } from "../../projections/pipeline/query.ts";
 import { findRef } from "../../projections/repository/git-ref.ts";
@@ -87,6 +88,7 @@ const getPipelineJobs = route({
   description: "In the order of stages.",
   params: LocalIdParams,
   list: "restPipelineJobModelList",
+  asOf: { readModels: [artifactProjection], numbers: ["JOB"], numbered: pipelineNumber },
   reply: JobView,
   errors: [403, 404, 422],
   async handle({ params, page: { size: limit, offset }, request }, deps) {

@@ -14,6 +14,7 @@ import { CronError, checkCron, nextRun } from "../../platform/time/cron.ts";
 import {
   findSchedule,
   listSchedules,
+  pipelineScheduleProjection,
   type ScheduleRow,
 } from "../../projections/pipeline/schedule.ts";
 import { findRef } from "../../projections/repository/git-ref.ts";
@@ -180,6 +181,7 @@ const getSchedules = route({
   summary: "List the pipeline schedules of a project",
   params: ProjectParams,
   list: "pipelineScheduleList",
+  asOf: { readModels: [pipelineScheduleProjection] },
   reply: ScheduleView,
   errors: [403, 404, 422],
   async handle({ page: { size: limit, offset }, request }, deps) {
@@ -198,6 +200,7 @@ const getSchedule = route({
   operationId: "getPipelineSchedule",
   summary: "Get a pipeline schedule",
   params: OneParams,
+  asOf: { readModels: [pipelineScheduleProjection] },
   reply: ScheduleView,
   errors: [403, 404],
   handle: async ({ params, request }, deps) => present(await found(deps, request, params.id), deps),

@@ -9,7 +9,12 @@ import { ObjectId, Uuid } from "../../events/core/ids.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { derivedToken, hashToken, tokenPrefixes } from "../../platform/key/token.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import { findTrigger, listTriggers, type TriggerRow } from "../../projections/pipeline/trigger.ts";
+import {
+  findTrigger,
+  listTriggers,
+  pipelineTriggerProjection,
+  type TriggerRow,
+} from "../../projections/pipeline/trigger.ts";
 import { findProject } from "../../projections/project/project.ts";
 import { findRef } from "../../projections/repository/git-ref.ts";
 import { actingRole } from "../../projections/team/acting-role.ts";
@@ -49,6 +54,7 @@ const getTriggers = route({
   summary: "List the pipeline triggers of a project",
   params: ProjectParams,
   list: "pipelineTriggerList",
+  asOf: { readModels: [pipelineTriggerProjection] },
   reply: TriggerView,
   errors: [403, 404, 422],
   async handle({ page: { size: limit, offset }, request }, { db }) {

@@ -10,6 +10,7 @@ import {
   findUploadedFile,
   listUploadedFiles,
   type UploadedFileRow,
+  uploadedFileProjection,
 } from "../../projections/project/uploaded-file.ts";
 import { roomOfUser } from "../../projections/project/user-quota.ts";
 import { isMember } from "../../projections/team/member-role.ts";
@@ -132,6 +133,7 @@ const listFiles = route({
   description: "Newest first: all of them for ADMINs, for others those that they have uploaded.",
   params: z.object(names),
   list: "uploadFileList",
+  asOf: { readModels: [uploadedFileProjection] },
   reply: ListedFileView,
   errors: [403, 404, 422],
   async handle({ page: { size: limit, offset }, request }, deps) {

@@ -17,6 +17,7 @@ import {
   isIncluded,
   listRegistryRepositories,
   type RegistryRepositoryRow,
+  registryRepositoryProjection,
 } from "../../projections/registry/repository.ts";
 import { commandDeps } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
@@ -43,6 +44,10 @@ const writing = { tag, scope: "WRITE_REGISTRY", reply: RegistryRepositoryView } 
 /** Opens the repositories of the instance to callers without a token. */
 export const anonymously = ({ read }: RegistryScope) =>
   read === "user:READER" ? ({ anonymousWhen: "globalRegistryAnonymousAccess" } as const) : {};
+
+/** The instance has no past of its own. */
+const asOfOwner = ({ noun }: RegistryScope) =>
+  noun !== "Instance" && { asOf: { readModels: [registryRepositoryProjection] } };
 
 const at = (
   scope: RegistryScope,
@@ -73,6 +78,7 @@ function readingAt(scope: RegistryScope): readonly Route[] {
       access: read,
       params,
       list,
+      ...asOfOwner(scope),
       errors: [403, 404],
       handle: ({ page, request }, deps) => listed(page, request, deps),
     }),
@@ -85,6 +91,7 @@ function readingAt(scope: RegistryScope): readonly Route[] {
       summary: "Get a repository of packages",
       access: read,
       params: withId(params),
+      ...asOfOwner(scope),
       errors: [403, 404],
       handle: async ({ params: { registryRepositoryUuid: id }, request }, deps) =>
         presentRepository(await mustFindRepository(id, request, deps)),

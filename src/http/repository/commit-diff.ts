@@ -18,7 +18,7 @@ import {
 } from "./changed-file-view.ts";
 import { colouredLines, colouredWindow } from "./coloured-line.ts";
 import { CommitView, presentCommits } from "./commit-view.ts";
-import { mustFindCommit, revisionText } from "./revision.ts";
+import { mustFindCommit, refsAsOf, revisionText } from "./revision.ts";
 
 const tag = "Commits";
 const names = { ownerAlias: z.string(), projectAlias: z.string() };
@@ -39,6 +39,7 @@ const listCommitFiles = route({
   scope: "PROJECT_READ",
   access: "project:GUEST",
   params: z.object({ ...names, hash: revision }),
+  asOf: refsAsOf,
   reply: ChangedFilesView,
   errors: [403, 404, 422],
   async handle({ params, request }, deps) {
@@ -62,6 +63,7 @@ const getFileDiff = route({
   access: "project:GUEST",
   params: z.object({ ...names, commitId: revision }),
   query: FileQuery.extend(lineRangeFields),
+  asOf: refsAsOf,
   reply: ChangedFileView,
   errors: [403, 404, 422],
   async handle({ params, query, request }, deps) {
@@ -94,6 +96,7 @@ const getLastCommit = route({
   access: "project:GUEST",
   params: z.object({ ...names, commitId: revision }),
   query: FileQuery,
+  asOf: refsAsOf,
   reply: CommitView,
   errors: [403, 404, 422],
   async handle({ params, query, request }, deps) {

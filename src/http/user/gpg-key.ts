@@ -6,7 +6,12 @@ import { GpgKeyId } from "../../events/core/ids.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { gpgKeyLengthMax, parseGpgPublicKey } from "../../platform/key/gpg-key.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import { findGpgKey, type GpgKeyRow, listGpgKeys } from "../../projections/user/gpg-key.ts";
+import {
+  findGpgKey,
+  type GpgKeyRow,
+  gpgKeyProjection,
+  listGpgKeys,
+} from "../../projections/user/gpg-key.ts";
 import { commandDeps } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
 import { type Route, route } from "../core/route.ts";
@@ -67,6 +72,7 @@ const getOwnGpgKeys = route({
   summary: "List one's GPG keys",
   scope: "USER_READ",
   list: "gpgKeyList",
+  asOf: { readModels: [gpgKeyProjection], account: "caller" },
   reply: GpgKeyView,
   errors: [403],
   async handle({ page: { size, offset }, request: { userId } }, { db }) {

@@ -2,7 +2,10 @@ import { z } from "zod";
 
 import { notificationPreference } from "../../commands/user/notification-preference.ts";
 import type { UserId } from "../../events/core/ids.ts";
-import { wantsMail } from "../../projections/user/notification-preference.ts";
+import {
+  notificationPreferenceProjection,
+  wantsMail,
+} from "../../projections/user/notification-preference.ts";
 import type { Deps } from "../core/deps.ts";
 import type { RequestContext } from "../core/request.ts";
 import { type Route, route } from "../core/route.ts";
@@ -24,6 +27,7 @@ const getNotification = route({
   operationId: "getOwnNotificationSettings",
   summary: "Get which notifications are sent",
   scope: "USER_READ",
+  asOf: { readModels: [notificationPreferenceProjection], account: "caller" },
   reply: NotificationSettings,
   errors: [403],
   handle: async ({ request }, { db }) => ({ mail: await wantsMail(db, request.userId) }),

@@ -7,9 +7,14 @@ import { deterministicId } from "../../platform/deterministic-id.ts";
 import { sshKeyLengthMax } from "../../platform/key/ssh-key.ts";
 import { usesOf } from "../../platform/last-used.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import { findSshKey, listSshKeys, type SshKeyRow } from "../../projections/user/ssh-key.ts";
+import {
+  findSshKey,
+  listSshKeys,
+  type SshKeyRow,
+  sshKeyProjection,
+} from "../../projections/user/ssh-key.ts";
 import { sshKeyUses } from "../../projections/user/ssh-key-use.ts";
-import { findUser } from "../../projections/user/user.ts";
+import { findUserNamed } from "../../projections/user/user.ts";
 import { commandDeps } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
 import { Expiry, endOf, mustBeAhead } from "../core/expiry.ts";
@@ -65,6 +70,7 @@ const getOwnSshKeys = route({
   summary: "List one's SSH keys",
   scope: "USER_READ",
   list,
+  asOf: { readModels: [sshKeyProjection], account: "caller" },
   reply: SshKeyView,
   errors: [403],
   handle: ({ page, request }, deps) => listedKeys(request.userId, page, deps),
@@ -86,6 +92,7 @@ const deleteOwnSshKey = route({
 
 const admin = { tag: "Administration", scope: "USER_WRITE", access: "admin" } as const;
 const userParams = z.object({ userAlias: z.string() });
+const ofNamed = { readModels: [sshKeyProjection], account: { param: "userAlias" } } as const;
 const keyParams = userParams.extend({ keyUuid: SshKeyId });
 
 const postUserSshKey = route({
@@ -111,6 +118,7 @@ const getUserSshKeys = route({
   summary: "List a user's SSH keys",
   params: userParams,
   list,
+  asOf: ofNamed,
   reply: SshKeyView,
   errors: [403, 404],
   handle: async ({ params, page }, deps) =>
@@ -124,6 +132,7 @@ const getUserSshKey = route({
   operationId: "getUserSshKey",
   summary: "Get an SSH key of a user",
   params: keyParams,
+  asOf: ofNamed,
   reply: SshKeyView,
   errors: [403, 404],
   handle: async ({ params }, deps) =>
@@ -145,7 +154,7 @@ const deleteUserSshKey = route({
 });
 
 async function idOf(alias: string, { db }: Deps): Promise<UserId> {
-  return mustBeFound(await findUser(db, alias)).id;
+  return mustBeFound(await findUserNamed(db, alias)).id;
 }
 
 export async function addKey(

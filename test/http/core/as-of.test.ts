@@ -122,6 +122,36 @@ describe("a GET at a time", () => {
     expect((await app.delete(`${at}/delete/${first}`, own)).status).to.equal(200);
   });
 
+  it("shows triggers and settings of accounts that were deleted or changed since", async () => {
+    const own = { token: anna.token };
+    const [triggers, setting] = [`${base}/cicd/trigger`, "/user/settings/notification"];
+    const made = await app.post(triggers, { ...own, body: { description: "Outside" } });
+    expectOk(await app.put(setting, { ...own, body: { mail: false } }));
+    const [list, position] = [expectOk(await get(triggers)), await now()];
+    expect((await app.delete(`${triggers}/${made.body["id"]}`, own)).status).to.equal(200);
+    expectOk(await app.put(setting, { ...own, body: { mail: true } }));
+    expect(expectOk(await get(triggers + as(position)))).to.deep.equal(list);
+    expect(expectOk(await get(triggers))["page"]).to.include({ totalElements: 0 });
+    expect(expectOk(await get(setting + as(position)))).to.deep.equal({ mail: false });
+    expect(expectOk(await get(setting))).to.deep.equal({ mail: true });
+  });
+
+  it("shows what the commit of then changed on a branch", async () => {
+    const own = { token: anna.token };
+    const commit = async (name: string, more: Json = {}) => {
+      const action = { action: "CREATE", path: name, content: name, encoding: "text" };
+      const body = { branch: "then", message: name, actions: [action], ...more };
+      expectOk(await app.post(`${base}/commit`, { ...own, body }));
+    };
+    const at = `${base}/commit/then/file`;
+    await commit("early.txt", { startBranch: "main" });
+    const [files, position] = [(await get(at)).text, await now()];
+    expect(files).to.include("early.txt");
+    await commit("late.txt");
+    expect((await get(at)).text).to.include("late.txt");
+    expect((await get(at + as(position))).text).to.equal(files);
+  });
+
   it("takes a time, and leaves the read models of today as they are", async () => {
     const issue = await forge.created();
     const time = new Date();
@@ -155,7 +185,7 @@ describe("a GET at a time", () => {
       expect(answer.status, String(asOf)).to.equal(422);
       expect(errorsOf(answer)[0]?.[0]).to.equal("asOf");
     }
-    const answer = await get(`${base}/repositories${as(1)}`);
+    const answer = await get(`${base}/setting/cicd/variable${as(1)}`);
     expect(errorsOf(answer)).to.deep.equal([["asOf", "as_of.not_here"]]);
   });
 
