@@ -1,8 +1,12 @@
 import type { Knex } from "knex";
 import type { EventStore } from "../platform/event-store/event-store.ts";
 import { allProjections } from "./all.ts";
-import { beforeEverything, type CheckpointState, readCheckpoints } from "./core/checkpoint.ts";
-import { readAfter } from "./core/feed.ts";
+import {
+  beforeEverything,
+  type CheckpointState,
+  readAfter,
+  readCheckpoints,
+} from "./core/checkpoint.ts";
 
 /** How far something that follows the log is behind it. */
 export type Lag = Readonly<{

@@ -16,7 +16,7 @@ export type HappenedIn = Some &
     types: readonly string[];
     /** Only what is about one of these things. */
     subjectIds?: readonly string[];
-    /** Only what stands behind this position. */
+    /** Only what comes after this position. */
     after?: bigint | undefined;
   }>;
 
@@ -76,7 +76,7 @@ function upTo(db: Knex, query: Query, until: Until): Query {
     .where("position", "<=", db.raw(`(${text})`, [...bindings]));
 }
 
-/** Clocks differ: an event may stand behind one of a later time, but not behind the last of its day. */
+/** Clocks differ: an event may come after one of a later time, but not after the last of its day. */
 export const lastOfDay = (time: Date) => ({
   text: "select max(last_position) from audit_day where day <= ?",
   bindings: [time.toISOString().slice(0, 10)],

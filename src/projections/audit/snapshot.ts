@@ -25,7 +25,7 @@ type Snapshot = Readonly<{
 }>;
 
 export type FoundSource = Readonly<{
-  /** The newest that holds no event behind the end. */
+  /** The newest that holds no event after the end. */
   snapshot: Snapshot | undefined;
   /** Events since; of a numbered thing without a snapshot none, as its id is not known. */
   happened: readonly Happened[];

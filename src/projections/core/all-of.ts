@@ -1,5 +1,5 @@
 /**
- * Waits for statements that are sent one behind the other, so that none goes on in a transaction that is over.
+ * Waits for all statements that were sent without waiting, so that none goes on in a transaction that is over.
  *
  * @throws what failed first: in a transaction others fail after it
  */

@@ -28,10 +28,9 @@ export function moveFeed(db: Knex, { from, to, live }: FeedMove): Knex.Raw {
   );
 }
 
-/** Sent to the listeners when the transaction commits. */
-export async function announce(tx: Knex, payload: bigint | typeof reread): Promise<void> {
-  await tx.raw("select pg_notify(?, ?)", [channel, String(payload)]);
-}
+/** Read models have joined the live ones: listeners read the checkpoints when the transaction commits. */
+export const announceReread = (tx: Knex): Knex.Raw =>
+  tx.raw("select pg_notify(?, ?)", [channel, reread]);
 
 /**
  * A thing that processes keep copies of: the settings, the callers of one user or of one OAuth

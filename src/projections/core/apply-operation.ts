@@ -11,7 +11,7 @@ import {
  *
  * @throws Error when applying them has stopped the process twice
  */
-export async function asEventsOf<Result>(
+export async function applyAsOperation<Result>(
   { name }: Readonly<{ name: string }>,
   events: readonly Recorded[],
   apply: () => Promise<Result>,

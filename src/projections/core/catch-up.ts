@@ -1,11 +1,11 @@
 import { setTimeout as delay } from "node:timers/promises";
 
 import type { Recorded } from "../../events/core/event.ts";
-import { type CheckpointRow, readCheckpoints } from "./checkpoint.ts";
-import { type FeedDeps, readAfter, stop } from "./feed.ts";
+import { type CheckpointRow, readAfter, readCheckpoints } from "./checkpoint.ts";
+import { type FeedDeps, failedBy, stop } from "./feed.ts";
 import { liveSchema } from "./install.ts";
 import { join } from "./join.ts";
-import { applyAfter, CannotApply, type Projection } from "./projection.ts";
+import { applyAfter, type Projection } from "./projection.ts";
 import { rebuild } from "./rebuild.ts";
 import { brief, mayPass } from "./retry.ts";
 
@@ -15,11 +15,11 @@ const lookMs = 1_000;
 export type CatchUpDeps = FeedDeps & Readonly<{ databaseUrl: string }>;
 
 /**
- * Brings what is behind up to the live projections, beside the subscription, so that these need not
- * wait: those of another version are built again, the others continue from their checkpoint.
- * Ends when the signal aborts.
+ * Brings up to the live ones, again and again, the projections that are behind, beside the subscription, so that the
+ * live ones need not wait: those of another version are built again, the others continue from their checkpoint. Ends
+ * when the signal aborts.
  */
-export async function tend(deps: CatchUpDeps, signal: AbortSignal): Promise<void> {
+export async function keepBringingUp(deps: CatchUpDeps, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     try {
       await bringUp(deps, signal);
@@ -42,10 +42,7 @@ async function bringUp(deps: CatchUpDeps, signal: AbortSignal): Promise<void> {
 }
 
 async function afterFailure(deps: CatchUpDeps, error: unknown): Promise<void> {
-  const failed =
-    error instanceof CannotApply
-      ? deps.projections.find(({ name }) => name === error.projection)
-      : undefined;
+  const failed = failedBy(error, deps);
   if (failed !== undefined) {
     await stop(deps, failed, error).catch(() => undefined);
     return;
@@ -62,14 +59,14 @@ async function catchUp(
 ): Promise<void> {
   for (;;) {
     signal.throwIfAborted();
-    const position = await applyPage(deps, projection);
+    const position = await applyNextPage(deps, projection);
     if (position === undefined) return;
     if (await join(deps, projection, { schema: liveSchema, position })) return;
   }
 }
 
 /** @returns where it is then; undefined when it is not behind any more */
-async function applyPage(
+async function applyNextPage(
   { db, store, context }: CatchUpDeps,
   projection: Projection,
 ): Promise<bigint | undefined> {

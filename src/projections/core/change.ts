@@ -5,7 +5,10 @@ import type { AnyTable, Columns, Table } from "./table.ts";
 
 type Bindings = readonly Knex.RawBinding[] | Readonly<Record<string, Knex.RawBinding>>;
 
-/** What an event does to rows. */
+/**
+ * What an event does to rows. Of a batch, changes and statements happen in the order of the log, then what is looked up,
+ * then what is derived and announced; see `write`.
+ */
 export type Change =
   | Readonly<{ kind: "put"; table: AnyTable; row: Columns }>
   | Readonly<{ kind: "change"; table: AnyTable; where: Columns; columns: Columns }>
@@ -46,7 +49,7 @@ export const remove = <Row extends object>(
 export const removeAll = (tables: readonly AnyTable[], where: Columns): readonly Change[] =>
   tables.map((table) => ({ kind: "remove", table, where }));
 
-/** What only stored rows know: behind the changes before it, and before those that follow. */
+/** What only stored rows know: it runs after the changes before it, and before those that follow. */
 export const statement = (text: string, bindings: Bindings): Change => ({
   kind: "statement",
   text,
@@ -54,7 +57,7 @@ export const statement = (text: string, bindings: Bindings): Change => ({
 });
 
 /**
- * A change of rows that another stored row decides by a function: all of a batch behind its other changes, but before
+ * A change of rows that another stored row decides by a function: all of a batch after its other changes, but before
  * what is derived.
  *
  * @param text takes an array of ids and gives rows with these; of an id without a row nothing follows
@@ -66,7 +69,7 @@ export const lookUp = <Row extends Readonly<{ id: string }>>(
 ): Change => ({ kind: "look-up", text, id, changeOf });
 
 /**
- * Rows that follow from others: once for a batch of events, behind all other changes of it.
+ * Rows that follow from others: once for a batch of events, after all other changes of it.
  *
  * @param text takes one parameter, an array of the ids that were given with this text
  */

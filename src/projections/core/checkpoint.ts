@@ -3,8 +3,8 @@ import type { Knex } from "knex";
 import { invariant } from "../../platform/invariant.ts";
 
 /**
- * `live`: fed by the subscription. `behind`: its tables are catching up, or are being built again
- * for a new version. `failed`: stopped at an event it cannot apply.
+ * `live`: fed by the subscription. `behind`: its tables catch up with the live ones, or are built again for a new
+ * version. `failed`: stopped at an event that it cannot apply.
  */
 export type CheckpointState = "live" | "behind" | "failed";
 
@@ -28,6 +28,10 @@ export type StoredCheckpoint = Omit<CheckpointRow, "position"> &
 
 export const beforeEverything = -1n;
 
+/** What to read from the log after a position. */
+export const readAfter = (position: bigint): Readonly<{ after?: bigint }> =>
+  position === beforeEverything ? {} : { after: position };
+
 /**
  * Takes the lock under which the live read models are fed and others join them. The commit need not wait for the
  * disk: rows and positions are lost together in a crash of Postgres, and the events are applied again.
@@ -42,6 +46,18 @@ export async function lockFeed(tx: Knex.Transaction): Promise<bigint> {
   const [feed] = rows;
   invariant(feed !== undefined, "the migrations insert the row of the feed");
   return feed.position;
+}
+
+/** Stops read models where they are: the feed does not move them on. */
+export async function stopWhere(
+  db: Knex,
+  which: Readonly<{ name?: string }>,
+  failure: string,
+): Promise<void> {
+  await db.transaction(async (tx) => {
+    const position = tx.raw("coalesce(position, ?)", [String(await lockFeed(tx))]);
+    await tx("projection_checkpoint").where(which).update({ state: "failed", failure, position });
+  });
 }
 
 export async function readCheckpoints(db: Knex): Promise<readonly CheckpointRow[]> {

@@ -4,7 +4,7 @@ import type { EventStore } from "../../platform/event-store/event-store.ts";
 import { allOf } from "./all-of.ts";
 import { moveFeed } from "./announce.ts";
 import type { Batch } from "./batch.ts";
-import { beforeEverything, lockFeed, type StoredCheckpoint } from "./checkpoint.ts";
+import { lockFeed, type StoredCheckpoint, stopWhere } from "./checkpoint.ts";
 import {
   applyAfter,
   CannotApply,
@@ -42,9 +42,7 @@ export async function feed(deps: FeedDeps, batch: Batch): Promise<void> {
   } catch (error) {
     if (mayPass(error)) throw error;
     if (batch.events.length > 1) return feedOneByOne(deps, batch);
-    const failed = deps.projections.find(
-      ({ name }) => error instanceof CannotApply && name === error.projection,
-    );
+    const failed = failedBy(error, deps);
     if (failed === undefined) throw error;
     await stop(deps, failed, error);
     await feed(deps, batch);
@@ -61,7 +59,7 @@ async function feedOneByOne(deps: FeedDeps, { after, upTo, events }: Batch): Pro
 }
 
 async function feedLive(tx: Tx, deps: FeedDeps, batch: Batch): Promise<void> {
-  // Read behind the lock: who joins the live ones holds it.
+  // Read under the lock: what joins the live ones holds it as well.
   const [fed, stored] = await Promise.all([
     lockFeed(tx),
     tx<StoredCheckpoint>("projection_checkpoint").where({ state: "live" }),
@@ -81,6 +79,13 @@ async function feedLive(tx: Tx, deps: FeedDeps, batch: Batch): Promise<void> {
   await moveFeed(tx, { from: fed, to: batch.upTo, live: names });
 }
 
+/** The read model that cannot apply an event, if that is what the error says. */
+export const failedBy = (
+  error: unknown,
+  { projections }: Pick<FeedDeps, "projections">,
+): Projection | undefined =>
+  projections.find(({ name }) => error instanceof CannotApply && name === error.projection);
+
 /** Stops a projection where it is; it is tried again when a process becomes the leader. */
 export async function stop(
   { db, log }: Pick<FeedDeps, "db" | "log">,
@@ -88,16 +93,6 @@ export async function stop(
   error: unknown,
 ): Promise<void> {
   const failure = error instanceof Error ? error.message : String(error);
-  await db.transaction(async (tx) => {
-    const position = tx.raw("coalesce(position, ?)", [String(await lockFeed(tx))]);
-    await tx("projection_checkpoint")
-      .where({ name })
-      .update({ state: "failed", failure, position });
-  });
+  await stopWhere(db, { name }, failure);
   log.error({ projection: name, err: brief(error) }, "projection stopped");
-}
-
-/** `after` of a read that starts behind a checkpoint. */
-export function readAfter(position: bigint): { after?: bigint } {
-  return position === beforeEverything ? {} : { after: position };
 }

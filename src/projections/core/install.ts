@@ -22,7 +22,7 @@ export async function install(
   await tx<StoredCheckpoint>("projection_checkpoint").insert(row);
 }
 
-/** Installs, behind the others, those that have no checkpoint. */
+/** Installs those that have no checkpoint, as behind the others. */
 export async function installMissing(tx: Tx, projections: readonly Projection[]): Promise<void> {
   const installed = new Set(await tx<StoredCheckpoint>("projection_checkpoint").pluck("name"));
   for (const projection of projections) {

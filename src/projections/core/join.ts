@@ -1,8 +1,8 @@
 import type { Recorded } from "../../events/core/event.ts";
 import type { EventStore } from "../../platform/event-store/event-store.ts";
-import { announce, reread } from "./announce.ts";
-import { type CheckpointRow, lockFeed, type StoredCheckpoint } from "./checkpoint.ts";
-import { type FeedDeps, readAfter } from "./feed.ts";
+import { announceReread } from "./announce.ts";
+import { type CheckpointRow, lockFeed, readAfter, type StoredCheckpoint } from "./checkpoint.ts";
+import type { FeedDeps } from "./feed.ts";
 import { inSchema } from "./install.ts";
 import { applyAfter, type Projection, type Tx } from "./projection.ts";
 
@@ -43,7 +43,7 @@ export async function join(deps: FeedDeps, projection: Projection, built: Built)
     await tx("projection_checkpoint")
       .where({ name })
       .update({ version, tables, position, state: "live", failure: null });
-    await announce(tx, reread);
+    await announceReread(tx);
     return true;
   });
 }

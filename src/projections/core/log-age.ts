@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Knex } from "knex";
 
 import type { EventStore } from "../../platform/event-store/event-store.ts";
-import { beforeEverything, type CheckpointRow, lockFeed } from "./checkpoint.ts";
+import { beforeEverything, type CheckpointRow, stopWhere } from "./checkpoint.ts";
 import type { Log } from "./feed.ts";
 
 /** A log that is being restored gets there by itself. */
@@ -43,19 +43,11 @@ export async function untilLogReaches(
     } catch (error) {
       if (!(error instanceof LogTooOld)) throw error;
       const failure = error.message;
-      await stopAll(db, failure);
+      await stopWhere(db, {}, failure);
       if (!reported) log.error({ failure }, "read models stopped");
       await delay(lookMs, undefined, { signal }).catch(() => undefined);
     }
   }
-}
-
-/** Where they are: the feed moves on for none of them. */
-async function stopAll(db: Knex, failure: string): Promise<void> {
-  await db.transaction(async (tx) => {
-    const position = tx.raw("coalesce(position, ?)", [String(await lockFeed(tx))]);
-    await tx("projection_checkpoint").update({ state: "failed", failure, position });
-  });
 }
 
 async function furthest(db: Knex): Promise<bigint> {

@@ -4,7 +4,7 @@ import type { Recorded } from "../../events/core/event.ts";
 import type { Sealed } from "../../events/core/sealed.ts";
 import { allOf } from "./all-of.ts";
 import { announceChange, type Subject } from "./announce.ts";
-import { asEventsOf } from "./apply-operation.ts";
+import { applyAsOperation } from "./apply-operation.ts";
 import { mayPass } from "./retry.ts";
 import type { AnyTable } from "./table.ts";
 
@@ -51,7 +51,8 @@ export class CannotApply extends Error {
 }
 
 /**
- * Applies those of the events that the projection handles and that lie behind a position.
+ * Applies those of the events that the projection handles and that come after a position: the one way in which events
+ * become rows, live, catching up, in a rebuild and for answers of the past.
  *
  * @throws CannotApply, or what a store that cannot be reached now throws
  */
@@ -71,7 +72,7 @@ export async function applyAfter(
   try {
     await allOf([
       ...(announces === undefined ? [] : [announceChange(tx, announces)]),
-      asEventsOf(projection, events, () => projection.apply(tx, events, context)),
+      applyAsOperation(projection, events, () => projection.apply(tx, events, context)),
     ]);
   } catch (error) {
     if (mayPass(error) || error instanceof CannotApply) throw error;

@@ -1,7 +1,7 @@
 import type { Knex } from "knex";
 import { whileLeader } from "../../platform/postgres/leader.ts";
 import { batches } from "./batch.ts";
-import { type CatchUpDeps, tend } from "./catch-up.ts";
+import { type CatchUpDeps, keepBringingUp } from "./catch-up.ts";
 import { beforeEverything, lockFeed, readCheckpoints } from "./checkpoint.ts";
 import { feed } from "./feed.ts";
 import { installMissing } from "./install.ts";
@@ -31,7 +31,7 @@ async function lead(deps: CatchUpDeps, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return;
   const after = await prepare(deps.db, projections);
   log.info({ projections: projections.length, position: after }, "leading the projections");
-  const tending = tend(deps, until);
+  const bringingUp = keepBringingUp(deps, until);
   try {
     const start = after === beforeEverything ? undefined : after;
     const items = store.subscribeAll({ after: start, signal: until });
@@ -46,7 +46,7 @@ async function lead(deps: CatchUpDeps, signal: AbortSignal): Promise<void> {
     if (!signal.aborted) throw error;
   } finally {
     ended.abort();
-    await tending;
+    await bringingUp;
   }
 }
 

@@ -5,7 +5,7 @@ import type { Tx } from "./projection.ts";
 import { deletions, insertions, updates } from "./row-sql.ts";
 import type { AnyTable, Columns } from "./table.ts";
 
-/** What becomes of the row of a key: it is removed first, then changed, then put. */
+/** What becomes of the row of a key that no statement was sent for yet: it is removed first, then changed, then put. */
 type PendingRow = {
   key: Columns;
   removed: boolean;
@@ -14,8 +14,9 @@ type PendingRow = {
 };
 
 /**
- * Writes what a batch of events does to rows, as sets: what a row was in between is not stored. Changes of rows by
- * their keys wait for one another; what concerns more rows runs behind those that wait.
+ * Writes what a batch of events does to rows. Changes of rows by their keys are collected, and only their sum is sent,
+ * in one statement for all rows of a table; before a change by other columns those of its table are sent, before a
+ * statement all. Last comes what stored rows decide: first what is looked up, then what is derived.
  */
 export async function write(tx: Tx, changes: readonly Change[]): Promise<void> {
   const lookUps: LookUp[] = [];
@@ -102,7 +103,7 @@ function rowOf(pending: Pending, each: RowChange): PendingRow {
   return row;
 }
 
-/** A row that is there keeps these columns when it is put, and they change behind that. */
+/** A row that is there keeps these columns when it is put, so a change of them is sent after that. */
 function changesKept(pending: Pending, each: RowChange): boolean {
   const { kept = [] } = each.table;
   if (each.kind !== "change" || !kept.some((column) => Object.hasOwn(each.columns, column))) {

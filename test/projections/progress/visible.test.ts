@@ -1,5 +1,5 @@
 import { expect } from "chai";
-import { announce, moveFeed, reread } from "../../../src/projections/core/announce.ts";
+import { channel, moveFeed, reread } from "../../../src/projections/core/announce.ts";
 import type { CheckpointState } from "../../../src/projections/core/checkpoint.ts";
 import {
   untilShown,
@@ -13,6 +13,10 @@ const { url, db } = await testDatabase();
 
 const install = (name: string, position: bigint, state: CheckpointState = "live") =>
   db("projection_checkpoint").insert({ name, version: 1, tables: [], position, state });
+
+/** Sends what listeners receive with the commit: a position, or that they must read the checkpoints. */
+const announce = (tx: typeof db, payload: bigint | typeof reread) =>
+  tx.raw("select pg_notify(?, ?)", [channel, String(payload)]);
 
 /** Moves one checkpoint, as the projections do after a batch. */
 async function move(name: string, position: bigint, notify: bigint | "" | undefined) {
