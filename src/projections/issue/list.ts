@@ -2,7 +2,7 @@ import type { Knex } from "knex";
 import type { ProjectId } from "../../events/core/ids.ts";
 import type { IssueId, IssueStatus } from "../../events/issue/issue.ts";
 import { escapeLike } from "../list/like.ts";
-import type { Slice } from "../list/list-rows.ts";
+import { type Part, partOf, type Slice } from "../list/list-rows.ts";
 import { countedNear } from "../list/total.ts";
 import type { IssueRow, IssueTotalRow } from "./issue.ts";
 
@@ -47,21 +47,16 @@ export async function listIssues(
   db: Knex,
   projectId: ProjectId,
   filter: IssueFilter,
-  page: Readonly<{ limit: number; offset: number }>,
+  page: Part,
 ): Promise<Slice<NumberedIssueRow>> {
   const { sort, order } = filter;
   const kept = await keptTotals(db, projectId);
   const matches = () => matching(db, projectId, filter, sum(kept) <= readWholeMax);
   const columns = sort === "created" ? ["local_id"] : ["updated_at", "local_id"];
-  const [rows, total] = await Promise.all([
-    matches()
-      .orderBy(columns.map((column) => ({ column, order })))
-      .limit(page.limit)
-      .offset(page.offset)
-      .select<NumberedIssueRow[]>("issue.*"),
-    isKept(filter) ? sum(kept, filter.status) : countedNear(db, matches(), page),
-  ]);
-  return { rows, total };
+  const sorted = columns.map((column) => ({ column, order }));
+  const count = async (all: Knex.QueryBuilder) =>
+    isKept(filter) ? sum(kept, filter.status) : await countedNear(db, all, page);
+  return partOf(matches, (rows) => rows.orderBy(sorted), page, count);
 }
 
 /**

@@ -6,8 +6,7 @@ import { change, put, remove } from "../core/change.ts";
 import { purgedFrom, purgeEvents } from "../core/purge.ts";
 import { defineReadModel } from "../core/read-model.ts";
 import { column, defineTable, type RowOf } from "../core/table.ts";
-import type { Slice } from "../list/list-rows.ts";
-import { counted } from "../list/total.ts";
+import { type Part, partOf, type Slice } from "../list/list-rows.ts";
 
 const labels = defineTable({
   name: "label",
@@ -70,16 +69,13 @@ export function findLabel(
 }
 
 /** The labels of a project by title. */
-export async function listLabels(
+export function listLabels(
   db: Knex,
   projectId: ProjectId,
-  { limit, offset }: Readonly<{ limit: number; offset: number }>,
+  part: Part,
 ): Promise<Slice<LabelRow>> {
-  const [rows, total] = await Promise.all([
-    inProject(db, projectId).orderBy(byTitle).limit(limit).offset(offset),
-    counted(inProject(db, projectId)),
-  ]);
-  return { rows, total };
+  const own = () => inProject(db, projectId);
+  return partOf(own, (rows) => rows.orderBy(["title_normalised", "id"]), part);
 }
 
 /** Those of the labels that exist in any project, by id. */
@@ -106,5 +102,3 @@ export async function labelsNamed(
       .orWhereRaw("title_normalised = any(?)", [names.map(normaliseTitle)]),
   );
 }
-
-const byTitle = [{ column: "title_normalised" }, { column: "id" }];

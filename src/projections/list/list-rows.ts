@@ -14,24 +14,40 @@ type Which<Row> = Readonly<{
 
 /** A part of the rows meant, oldest first, and how many there are in all. */
 export function oldestFirst<Row>(db: Knex, which: Which<Row> & Part): Promise<Slice<Row>> {
-  return partOf(db, which, "asc");
+  return byTime(db, which, "asc");
 }
 
 /** The same, newest first. */
 export function newestFirst<Row>(db: Knex, which: Which<Row> & Part): Promise<Slice<Row>> {
-  return partOf(db, which, "desc");
+  return byTime(db, which, "desc");
 }
 
-async function partOf<Row>(
+function byTime<Row>(
   db: Knex,
-  { table, where, limit, offset }: Which<Row> & Part,
+  { table, where, ...part }: Which<Row> & Part,
   order: "asc" | "desc",
 ): Promise<Slice<Row>> {
-  const all = () => db(table).where(where);
-  const part: PromiseLike<readonly Row[]> = all()
-    .orderBy(["created_at", "id"].map((column) => ({ column, order })))
-    .limit(limit)
-    .offset(offset);
-  const [rows, total] = await Promise.all([part, counted(all())]);
+  const columns = ["created_at", "id"].map((column) => ({ column, order }));
+  return partOf(
+    () => db(table).where(where),
+    (rows) => rows.orderBy(columns),
+    part,
+  );
+}
+
+/**
+ * A part of the rows of any query, and how many it has in all.
+ *
+ * @param shown puts the rows in order and selects their columns
+ * @param count of all rows, when it is not to read every one of them
+ */
+export async function partOf<Row>(
+  all: () => Knex.QueryBuilder,
+  shown: (rows: Knex.QueryBuilder) => Knex.QueryBuilder,
+  { limit, offset }: Part,
+  count: (all: Knex.QueryBuilder) => Promise<number> = counted,
+): Promise<Slice<Row>> {
+  const part: PromiseLike<readonly Row[]> = shown(all()).limit(limit).offset(offset);
+  const [rows, total] = await Promise.all([part, count(all())]);
   return { rows, total };
 }

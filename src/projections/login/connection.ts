@@ -8,7 +8,7 @@ import {
 import { change, put } from "../core/change.ts";
 import { defineReadModel } from "../core/read-model.ts";
 import { column, defineTable, type RowOf } from "../core/table.ts";
-import type { Slice } from "../list/list-rows.ts";
+import { oldestFirst, type Slice } from "../list/list-rows.ts";
 
 export type LoginConnection<Details extends ConnectionDetails = ConnectionDetails> = Readonly<{
   id: string;
@@ -79,23 +79,11 @@ export type ConnectionPage = Readonly<{ limit: number; offset: number; enabled?:
 export async function listLoginConnections<Kind extends ConnectionKind>(
   db: Knex,
   kind: Kind,
-  { limit, offset, enabled }: ConnectionPage,
+  { enabled, ...part }: ConnectionPage,
 ): Promise<Slice<ConnectionOf<Kind>>> {
-  const shown = () =>
-    db<LoginConnectionRow>(table)
-      .where("kind", kind)
-      .modify((query) => {
-        if (enabled !== undefined) query.where("is_enabled", enabled);
-      });
-  const [rows, counted] = await Promise.all([
-    shown()
-      .orderBy([{ column: "created_at" }, { column: "id" }])
-      .limit(limit)
-      .offset(offset),
-    shown().count({ total: "*" }).first(),
-  ]);
-  const connections = rows.map((row: LoginConnectionRow) => connectionOf<Kind>(row));
-  return { rows: connections, total: Number(counted?.["total"] ?? 0) };
+  const where = { kind, ...(enabled !== undefined && { is_enabled: enabled }) };
+  const { rows, total } = await oldestFirst<LoginConnectionRow>(db, { table, where, ...part });
+  return { rows: rows.map((row) => connectionOf<Kind>(row)), total };
 }
 
 function connectionOf<Kind extends ConnectionKind>(row: LoginConnectionRow): ConnectionOf<Kind> {

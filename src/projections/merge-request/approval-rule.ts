@@ -12,6 +12,7 @@ import { change, put, remove, removeAll } from "../core/change.ts";
 import { purgeEvents } from "../core/purge.ts";
 import { defineReadModel } from "../core/read-model.ts";
 import { column, defineTable, type RowOf } from "../core/table.ts";
+import { type Part, partOf, type Slice } from "../list/list-rows.ts";
 import { type Below, handedDown } from "../instance/template-setting.ts";
 
 const rules = defineTable({
@@ -81,20 +82,14 @@ const rulesIn = (db: Knex, scope: ApprovalScope) =>
     } else query.where("approval_rule.parent_id", scope.parentId);
   });
 
-export async function listApprovalRules(
+export function listApprovalRules(
   db: Knex,
   scope: ApprovalScope,
-  { limit, offset }: Readonly<{ limit: number; offset: number }>,
-): Promise<Readonly<{ rows: readonly ApprovalRuleRow[]; total: number }>> {
-  const [rows, counted] = await Promise.all([
-    rulesIn(db, scope)
-      .select<ApprovalRuleRow[]>("approval_rule.*")
-      .orderBy(["created_at", "id"])
-      .limit(limit)
-      .offset(offset),
-    rulesIn(db, scope).count({ total: "*" }).first(),
-  ]);
-  return { rows, total: Number(counted?.["total"] ?? 0) };
+  part: Part,
+): Promise<Slice<ApprovalRuleRow>> {
+  const inOrder = (rows: Knex.QueryBuilder) =>
+    rows.select("approval_rule.*").orderBy(["created_at", "id"]);
+  return partOf(() => rulesIn(db, scope), inOrder, part);
 }
 
 /** Undefined for a rule of something else. */

@@ -1,6 +1,7 @@
 import type { Knex } from "knex";
 
 import { escapeLike } from "../list/like.ts";
+import { partOf, type Slice } from "../list/list-rows.ts";
 import { counted, countedNear } from "../list/total.ts";
 import type {
   MergeRequestApprovalRow,
@@ -73,18 +74,17 @@ export type MergeRequestFilter = Readonly<{
   offset: number;
 }>;
 
-export async function listMergeRequests(
+export function listMergeRequests(
   db: Knex,
   filter: MergeRequestFilter,
-): Promise<Readonly<{ rows: readonly MergeRequestRow[]; total: number }>> {
+): Promise<Slice<MergeRequestRow>> {
   const { sort, order, limit, offset } = filter;
   const found = () => db("merge_request").whereNotNull("local_id").modify(narrow, filter);
   const sorted = [`${sort}_at`, "id"].map((column) => ({ column, order }));
-  const [rows, total] = await Promise.all([
-    found().select<MergeRequestRow[]>("*").orderBy(sorted).limit(limit).offset(offset),
-    filter.q === undefined ? counted(found()) : countedNear(db, found(), { limit, offset }),
-  ]);
-  return { rows, total };
+  const page = { limit, offset };
+  const count = (all: Knex.QueryBuilder) =>
+    filter.q === undefined ? counted(all) : countedNear(db, all, page);
+  return partOf(found, (rows) => rows.orderBy(sorted), page, count);
 }
 
 function narrow(query: Knex.QueryBuilder, filter: MergeRequestFilter): void {

@@ -1,11 +1,9 @@
 import type { Knex } from "knex";
 import type { PackageId, PackageVersionId } from "../../events/core/ids.ts";
-import type { Slice } from "../list/list-rows.ts";
+import { type Part, type Slice } from "../list/list-rows.ts";
 import { countedBeyondMax, countedNear } from "../list/total.ts";
 import type { PackageRow } from "./table.ts";
 import { type PackageVersionRow, versionsWithFiles } from "./version.ts";
-
-type Page = Readonly<{ limit: number; offset: number }>;
 
 /**
  * The first rows of these registries, in the order of an index that begins with the registry: of each of them no more are
@@ -15,7 +13,7 @@ function firstOfEach(
   db: Knex,
   registryIds: readonly string[],
   select: (registryId: string) => Knex.QueryBuilder,
-  { order, limit, offset }: Page & Readonly<{ order: readonly Sorted[] }>,
+  { order, limit, offset }: Part & Readonly<{ order: readonly Sorted[] }>,
 ): Knex.QueryBuilder {
   const each = registryIds.map(select);
   const [only] = each;
@@ -52,7 +50,7 @@ export type PackageBoundary = Pick<PackageRow, "name" | "id">;
 export async function listLivePackages(
   db: Knex,
   registryIds: readonly string[],
-  { limit, offset, text = "", from }: Page & Readonly<{ text?: string; from?: PackageBoundary }>,
+  { limit, offset, text = "", from }: Part & Readonly<{ text?: string; from?: PackageBoundary }>,
 ): Promise<readonly PackageRow[]> {
   const lower = text.toLowerCase();
   const each = (registryId: string) => {
@@ -83,7 +81,7 @@ export function findLivePackage(
 export async function listLiveVersions(
   db: Knex,
   { id, live_versions }: Pick<PackageRow, "id" | "live_versions">,
-  { limit, offset }: Page,
+  { limit, offset }: Part,
 ): Promise<Slice<PackageVersionRow>> {
   const page = db("package_version")
     .where({ package_id: id, deleted_at: null })
@@ -131,7 +129,7 @@ export type DeletedVersion = Readonly<{
 export async function listDeletedVersions(
   db: Knex,
   registryIds: readonly string[],
-  { since, limit, offset, id }: Page & Readonly<{ since: Date; id?: string }>,
+  { since, limit, offset, id }: Part & Readonly<{ since: Date; id?: string }>,
 ): Promise<Slice<DeletedVersion>> {
   const each = (registryId: string) => {
     const found = db("package_version")
@@ -140,7 +138,7 @@ export async function listDeletedVersions(
       .andWhere("deleted_at", ">=", since);
     return id === undefined ? found : found.andWhere("id", id);
   };
-  const first = (most: Page) =>
+  const first = (most: Part) =>
     firstOfEach(db, registryIds, each, { order: byDeletion, ...most }).as("page");
   const counted = { limit: offset + limit + countedBeyondMax, offset: 0 };
   const [rows, total] = await Promise.all([

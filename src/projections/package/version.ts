@@ -8,7 +8,7 @@ import { companyEvents } from "../../events/team/company.ts";
 import { type Change, change, lookUp, put, remove, type Values } from "../core/change.ts";
 import { purgeEvents } from "../core/purge.ts";
 import { defineReadModel } from "../core/read-model.ts";
-import type { Slice } from "../list/list-rows.ts";
+import { type Part, partOf, type Slice } from "../list/list-rows.ts";
 import { columnsOf, type FileOwner } from "./file-column.ts";
 import {
   dropRegistries,
@@ -159,8 +159,6 @@ const touched = (id: PackageId, revision: bigint, at: string): readonly Change[]
   refreshRegistry(id),
 ];
 
-type Page = Readonly<{ limit: number; offset: number }>;
-
 /** The newest version of each package, by the package's id; without those that are deleted. */
 export async function newestVersions(
   db: Knex,
@@ -195,17 +193,13 @@ export async function findPackageVersion(
 }
 
 /** Of all versions, by name. */
-export async function listPackageFiles(
+export function listPackageFiles(
   db: Knex,
   packageId: string,
-  { limit, offset }: Page,
+  part: Part,
 ): Promise<Slice<PackageFileRow>> {
-  const own = () => db<PackageFileRow>("package_file").where("package_id", packageId);
-  const [rows, counted] = await Promise.all([
-    own().orderBy(["name", "id"]).limit(limit).offset(offset),
-    own().count({ total: "*" }).first(),
-  ]);
-  return { rows, total: Number(counted?.["total"] ?? 0) };
+  const own = () => db("package_file").where("package_id", packageId);
+  return partOf(own, (rows) => rows.orderBy(["name", "id"]), part);
 }
 
 /** A file of this very version. */

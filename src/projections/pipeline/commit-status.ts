@@ -7,6 +7,7 @@ import { put } from "../core/change.ts";
 import { purgedFrom, purgeEvents } from "../core/purge.ts";
 import { defineReadModel } from "../core/read-model.ts";
 import { column, defineTable, type RowOf } from "../core/table.ts";
+import { type Part, partOf, type Slice } from "../list/list-rows.ts";
 
 const statuses = defineTable({
   name: "commit_status",
@@ -54,18 +55,14 @@ export const commitStatusProjection = defineReadModel({
 });
 
 /** By name. */
-export async function listCommitStatuses(
+export function listCommitStatuses(
   db: Knex,
   project_id: string,
   commit_id: string,
-  { limit, offset }: Readonly<{ limit: number; offset: number }>,
-): Promise<Readonly<{ rows: readonly CommitStatusRow[]; total: number }>> {
+  part: Part,
+): Promise<Slice<CommitStatusRow>> {
   const own = () => db("commit_status").where({ project_id, commit_id });
-  const [rows, counted] = await Promise.all([
-    own().orderBy("name").limit(limit).offset(offset),
-    own().count({ total: "*" }).first(),
-  ]);
-  return { rows, total: Number(counted?.["total"] ?? 0) };
+  return partOf(own, (rows) => rows.orderBy("name"), part);
 }
 
 export async function findCommitStatus(

@@ -2,10 +2,9 @@ import type { Knex } from "knex";
 
 import type { EnvironmentState } from "../../events/pipeline/environment.ts";
 import type { PipelineStatus } from "../../events/pipeline/status.ts";
+import { type Part, partOf, type Slice } from "../list/list-rows.ts";
 import { countedNear } from "../list/total.ts";
 import { type DeploymentRow, type EnvironmentRow, openStatuses } from "./environment-table.ts";
-
-type Part = Readonly<{ limit: number; offset: number }>;
 
 export type EnvironmentFilter = Readonly<{
   state?: EnvironmentState | undefined;
@@ -14,23 +13,24 @@ export type EnvironmentFilter = Readonly<{
 }>;
 
 /** By name. The total is counted to 500 beyond the page. */
-export async function listEnvironments(
+export function listEnvironments(
   db: Knex,
   project_id: string,
   { state, q }: EnvironmentFilter,
   part: Part,
-): Promise<Readonly<{ rows: readonly EnvironmentRow[]; total: number }>> {
+): Promise<Slice<EnvironmentRow>> {
   const found = () => {
     const query = db("environment").where({ project_id });
     if (state !== undefined) query.where({ state });
     if (q !== undefined) query.whereRaw("strpos(lower(name), lower(?)) > 0", [q]);
     return query;
   };
-  const [rows, total] = await Promise.all([
-    found().orderBy(["name", "id"]).limit(part.limit).offset(part.offset).select("*"),
-    countedNear(db, found(), part),
-  ]);
-  return { rows: rows as EnvironmentRow[], total };
+  return partOf(
+    found,
+    (rows) => rows.orderBy(["name", "id"]),
+    part,
+    (all) => countedNear(db, all, part),
+  );
 }
 
 /** An environment of this very project. */
@@ -75,7 +75,7 @@ export async function listDeployments(
   environmentId: string,
   { status }: Readonly<{ status?: PipelineStatus | undefined }>,
   part: Part,
-): Promise<Readonly<{ rows: readonly ShownDeployment[]; total: number }>> {
+): Promise<Slice<ShownDeployment>> {
   const where = {
     "deployment.environment_id": environmentId,
     ...(status !== undefined && { "deployment.status": status }),

@@ -2,10 +2,9 @@ import type { Knex } from "knex";
 
 import { JobSpec } from "../../events/pipeline/job-spec.ts";
 import type { PipelineStatus } from "../../events/pipeline/status.ts";
+import { type Part, partOf, type Slice } from "../list/list-rows.ts";
 import { countedNear } from "../list/total.ts";
 import type { JobRow, PipelineRow } from "./table.ts";
-
-type Part = Readonly<{ limit: number; offset: number }>;
 
 export type PipelineFilter = Readonly<{
   branch?: string | undefined;
@@ -17,12 +16,12 @@ export type PipelineFilter = Readonly<{
 /**
  * Newest first. Without a filter the total is exact; with one it is counted to 500 beyond the page.
  */
-export async function listPipelines(
+export function listPipelines(
   db: Knex,
   projectId: string,
   { branch, tag, status, commitId }: PipelineFilter,
   part: Part,
-): Promise<Readonly<{ rows: readonly PipelineRow[]; total: number }>> {
+): Promise<Slice<PipelineRow>> {
   const filtered = () => {
     const query = db("pipeline").where({ project_id: projectId }).whereNotNull("local_id");
     if (branch !== undefined) query.where({ ref: branch, is_tag: false });
@@ -32,11 +31,9 @@ export async function listPipelines(
     return query;
   };
   const isFiltered = [branch, tag, status, commitId].some((each) => each !== undefined);
-  const [rows, total] = await Promise.all([
-    filtered().orderBy("local_id", "desc").limit(part.limit).offset(part.offset).select("*"),
-    isFiltered ? countedNear(db, filtered(), part) : pipelineTotal(db, projectId),
-  ]);
-  return { rows: rows as PipelineRow[], total };
+  const count = (all: Knex.QueryBuilder) =>
+    isFiltered ? countedNear(db, all, part) : pipelineTotal(db, projectId);
+  return partOf(filtered, (rows) => rows.orderBy("local_id", "desc"), part, count);
 }
 
 export type MergeRequestKey = Readonly<{
@@ -49,7 +46,7 @@ export type MergeRequestKey = Readonly<{
  * Pipelines of a merge request and of these commits, in any of the projects, newest first; counted to
  * 500 beyond the page.
  */
-export async function pipelinesOfMergeRequest(
+export function pipelinesOfMergeRequest(
   db: Knex,
   {
     projectIds,
@@ -61,7 +58,7 @@ export async function pipelinesOfMergeRequest(
     mergeRequest: MergeRequestKey;
   }>,
   part: Part,
-): Promise<Readonly<{ rows: readonly PipelineRow[]; total: number }>> {
+): Promise<Slice<PipelineRow>> {
   const found = () =>
     db("pipeline")
       .whereRaw("project_id = any(?)", [[...projectIds]])
@@ -72,11 +69,12 @@ export async function pipelinesOfMergeRequest(
       )
       .whereNotNull("local_id");
   const sorted = ["created_at", "id"].map((column) => ({ column, order: "desc" as const }));
-  const [rows, total] = await Promise.all([
-    found().orderBy(sorted).limit(part.limit).offset(part.offset).select("*"),
-    countedNear(db, found(), part),
-  ]);
-  return { rows: rows as PipelineRow[], total };
+  return partOf(
+    found,
+    (rows) => rows.orderBy(sorted),
+    part,
+    (all) => countedNear(db, all, part),
+  );
 }
 
 const ofMergeRequest = ({ projectId, localId }: MergeRequestKey) => ({
@@ -125,20 +123,11 @@ export async function findPipelineById(db: Knex, id: string): Promise<PipelineRo
 }
 
 /** In the order of stages. */
-export async function listJobs(
-  db: Knex,
-  pipelineId: string,
-  part: Part,
-): Promise<Readonly<{ rows: readonly JobRow[]; total: number }>> {
-  const [rows, total] = await Promise.all([
-    db("pipeline_job")
-      .where({ pipeline_id: pipelineId })
-      .orderBy("place")
-      .limit(part.limit)
-      .offset(part.offset),
-    db("pipeline").where({ id: pipelineId }).first("jobs"),
-  ]);
-  return { rows, total: total?.jobs ?? 0 };
+export function listJobs(db: Knex, pipelineId: string, part: Part): Promise<Slice<JobRow>> {
+  const own = () => db("pipeline_job").where({ pipeline_id: pipelineId });
+  const count = async () =>
+    (await db("pipeline").where({ id: pipelineId }).first("jobs"))?.jobs ?? 0;
+  return partOf(own, (rows) => rows.orderBy("place"), part, count);
 }
 
 /** A job of this very project by its number there. */

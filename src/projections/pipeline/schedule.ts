@@ -7,6 +7,7 @@ import { change, put, remove } from "../core/change.ts";
 import { purgedFrom, purgeEvents } from "../core/purge.ts";
 import { defineReadModel } from "../core/read-model.ts";
 import { column, defineTable, type RowOf } from "../core/table.ts";
+import { oldestFirst, type Part, type Slice } from "../list/list-rows.ts";
 
 const schedules = defineTable({
   name: "pipeline_schedule",
@@ -77,20 +78,9 @@ export const pipelineScheduleProjection = defineReadModel({
   },
 });
 
-type Part = Readonly<{ limit: number; offset: number }>;
-
 /** Oldest first. */
-export async function listSchedules(
-  db: Knex,
-  project_id: string,
-  { limit, offset }: Part,
-): Promise<Readonly<{ rows: readonly ScheduleRow[]; total: number }>> {
-  const own = () => db("pipeline_schedule").where({ project_id });
-  const [rows, counted] = await Promise.all([
-    own().orderBy(["created_at", "id"]).limit(limit).offset(offset),
-    own().count({ total: "*" }).first(),
-  ]);
-  return { rows, total: Number(counted?.["total"] ?? 0) };
+export function listSchedules(db: Knex, project_id: ProjectId, part: Part): Promise<Slice<ScheduleRow>> {
+  return oldestFirst<ScheduleRow>(db, { table: "pipeline_schedule", where: { project_id }, ...part });
 }
 
 /** A schedule of this very project. */

@@ -6,6 +6,7 @@ import { put, remove } from "../core/change.ts";
 import { purgedFrom, purgeEvents } from "../core/purge.ts";
 import { defineReadModel } from "../core/read-model.ts";
 import { column, defineTable, type RowOf } from "../core/table.ts";
+import { oldestFirst, type Part, type Slice } from "../list/list-rows.ts";
 
 const triggers = defineTable({
   name: "pipeline_trigger",
@@ -45,17 +46,8 @@ export const pipelineTriggerProjection = defineReadModel({
 });
 
 /** Oldest first. */
-export async function listTriggers(
-  db: Knex,
-  project_id: string,
-  { limit, offset }: Readonly<{ limit: number; offset: number }>,
-): Promise<Readonly<{ rows: readonly TriggerRow[]; total: number }>> {
-  const own = () => db("pipeline_trigger").where({ project_id });
-  const [rows, counted] = await Promise.all([
-    own().orderBy(["created_at", "id"]).limit(limit).offset(offset),
-    own().count({ total: "*" }).first(),
-  ]);
-  return { rows, total: Number(counted?.["total"] ?? 0) };
+export function listTriggers(db: Knex, project_id: ProjectId, part: Part): Promise<Slice<TriggerRow>> {
+  return oldestFirst<TriggerRow>(db, { table: "pipeline_trigger", where: { project_id }, ...part });
 }
 
 /** A trigger of this very project, by its id or by the hash of its token. */

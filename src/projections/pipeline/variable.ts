@@ -10,6 +10,7 @@ import { type Change, put, remove } from "../core/change.ts";
 import { purgeEvents } from "../core/purge.ts";
 import { defineReadModel } from "../core/read-model.ts";
 import { column, defineTable, type RowOf } from "../core/table.ts";
+import { type Part, partOf, type Slice } from "../list/list-rows.ts";
 
 const variables = defineTable({
   name: "pipeline_variable",
@@ -62,17 +63,13 @@ export const pipelineVariableProjection = defineReadModel({
 });
 
 /** By key. */
-export async function listVariables(
+export function listVariables(
   db: Knex,
   parentId: string,
-  { limit, offset }: Readonly<{ limit: number; offset: number }>,
-): Promise<Readonly<{ rows: readonly VariableRow[]; total: number }>> {
+  part: Part,
+): Promise<Slice<VariableRow>> {
   const own = () => db("pipeline_variable").where({ parent_id: parentId });
-  const [rows, counted] = await Promise.all([
-    own().orderBy(["key", "id"]).limit(limit).offset(offset),
-    own().count({ total: "*" }).first(),
-  ]);
-  return { rows, total: Number(counted?.["total"] ?? 0) };
+  return partOf(own, (rows) => rows.orderBy(["key", "id"]), part);
 }
 
 /** A variable of this very parent. */

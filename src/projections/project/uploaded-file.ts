@@ -7,6 +7,7 @@ import { put, remove } from "../core/change.ts";
 import { purgedFrom, purgeEvents } from "../core/purge.ts";
 import { defineReadModel } from "../core/read-model.ts";
 import { column, defineTable, type RowOf } from "../core/table.ts";
+import { type Part, partOf, type Slice } from "../list/list-rows.ts";
 import { countedNear } from "../list/total.ts";
 
 const uploadedFiles = defineTable({
@@ -61,28 +62,21 @@ export function findUploadedFile(
   return db<UploadedFileRow>("uploaded_file").where({ project_id: projectId, id }).first();
 }
 
-type FilePage = Readonly<{ limit: number; offset: number }>;
-
 /** Of one person, or of everybody when there is no id; newest first. */
-export async function listUploadedFiles(
+export function listUploadedFiles(
   db: Knex,
   projectId: ProjectId,
   uploadedById: UserId | undefined,
-  { limit, offset }: FilePage,
-): Promise<Readonly<{ rows: readonly UploadedFileRow[]; total: number }>> {
+  part: Part,
+): Promise<Slice<UploadedFileRow>> {
   const of = { project_id: projectId, ...(uploadedById && { uploaded_by_id: uploadedById }) };
-  const found = () => db<UploadedFileRow>("uploaded_file").where(of);
-  const [rows, total] = await Promise.all([
-    found()
-      .orderBy([
-        { column: "created_at", order: "desc" },
-        { column: "id", order: "desc" },
-      ])
-      .limit(limit)
-      .offset(offset),
-    countedNear(db, found(), { limit, offset }),
-  ]);
-  return { rows, total };
+  const newest = ["created_at", "id"].map((column) => ({ column, order: "desc" as const }));
+  return partOf(
+    () => db("uploaded_file").where(of),
+    (rows) => rows.orderBy(newest),
+    part,
+    (all) => countedNear(db, all, part),
+  );
 }
 
 /** What a person has uploaded to projects without being a member. */

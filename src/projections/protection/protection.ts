@@ -12,6 +12,7 @@ import { type Change, change, put, remove, statement } from "../core/change.ts";
 import { purgeEvents } from "../core/purge.ts";
 import { defineReadModel, nothing } from "../core/read-model.ts";
 import { column, defineTable, type RowOf } from "../core/table.ts";
+import { type Part, partOf, type Slice } from "../list/list-rows.ts";
 import { type Below, handedDown, type ImportSwitch } from "../instance/template-setting.ts";
 import { applyToProjects } from "./apply.ts";
 
@@ -140,20 +141,14 @@ function within(db: Knex, scope: RuleScope, query: Knex.QueryBuilder): void {
   else query.where("protection_rule.parent_id", scope.parentId);
 }
 
-export async function listProtectionRules(
+export function listProtectionRules(
   db: Knex,
   scope: RuleScope,
-  { limit, offset }: Readonly<{ limit: number; offset: number }>,
-): Promise<Readonly<{ rows: readonly ProtectionRow[]; total: number }>> {
-  const [rows, counted] = await Promise.all([
-    rulesIn(db, scope)
-      .select<ProtectionRow[]>("protection_rule.*")
-      .orderBy(["created_at", "id"])
-      .limit(limit)
-      .offset(offset),
-    rulesIn(db, scope).count({ total: "*" }).first(),
-  ]);
-  return { rows, total: Number(counted?.["total"] ?? 0) };
+  part: Part,
+): Promise<Slice<ProtectionRow>> {
+  const inOrder = (rows: Knex.QueryBuilder) =>
+    rows.select("protection_rule.*").orderBy(["created_at", "id"]);
+  return partOf(() => rulesIn(db, scope), inOrder, part);
 }
 
 /** All of them, for deciding. */

@@ -7,6 +7,7 @@ import { change, put, remove } from "../core/change.ts";
 import { purgeEvents } from "../core/purge.ts";
 import { defineReadModel } from "../core/read-model.ts";
 import { column, defineTable, type RowOf } from "../core/table.ts";
+import { partOf, type Slice } from "../list/list-rows.ts";
 import { escapeLike } from "../list/like.ts";
 import type { UserRow } from "../user/user.ts";
 
@@ -150,7 +151,7 @@ export type MemberFilter = Readonly<{
 export async function listMembers(
   db: Knex,
   { parentId, ownerId, alias, limit, offset }: MemberFilter,
-): Promise<Readonly<{ rows: readonly ShownMember[]; total: number }>> {
+): Promise<Slice<ShownMember>> {
   const everybody = () =>
     db("member")
       .where("parent_id", parentId)
@@ -166,16 +167,10 @@ export async function listMembers(
     if (alias !== undefined) query.whereILike("app_user.alias", `%${escapeLike(alias)}%`);
     return query;
   };
-  const [rows, counted] = await Promise.all([
-    shown()
-      .select<ShownMember[]>(
-        "app_user.*",
-        db.raw("case when app_user.id = ? then 'ADMIN' else member.role end as role", [ownerId]),
-      )
-      .orderByRaw("(app_user.id = ?) desc, member.added_at, app_user.id", [ownerId])
-      .limit(limit)
-      .offset(offset),
-    shown().count({ total: "*" }).first(),
-  ]);
-  return { rows, total: Number(counted?.["total"] ?? 0) };
+  const role = "case when app_user.id = ? then 'ADMIN' else member.role end as role";
+  const ownerFirst = (rows: Knex.QueryBuilder) =>
+    rows
+      .select("app_user.*", db.raw(role, [ownerId]))
+      .orderByRaw("(app_user.id = ?) desc, member.added_at, app_user.id", [ownerId]);
+  return partOf(shown, ownerFirst, { limit, offset });
 }

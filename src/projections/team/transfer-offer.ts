@@ -4,7 +4,7 @@ import { type TransferableType, transferOfferEvents } from "../../events/team/tr
 import { put, remove } from "../core/change.ts";
 import { defineReadModel } from "../core/read-model.ts";
 import { column, defineTable, type RowOf } from "../core/table.ts";
-import type { Slice } from "../list/list-rows.ts";
+import { partOf, type Slice } from "../list/list-rows.ts";
 
 /** Open ones; those that ended leave nothing. */
 const offers = defineTable({
@@ -104,15 +104,9 @@ export async function listTransfersTo(
   }>,
 ): Promise<Slice<PendingTransferRow>> {
   const theirs = () => pending(db, now).where("offer.recipient_id", recipientId);
-  const [rows, counted] = await Promise.all([
-    theirs()
-      .select<PendingTransferRow[]>(...shown, db.raw(shownRaw))
-      .orderBy([{ column: "offer.created_at" }, { column: "offer.id" }])
-      .limit(limit)
-      .offset(offset),
-    theirs().count({ total: "*" }).first(),
-  ]);
-  return { rows, total: Number(counted?.["total"] ?? 0) };
+  const inOrder = (rows: Knex.QueryBuilder) =>
+    rows.select(...shown, db.raw(shownRaw)).orderBy(["offer.created_at", "offer.id"]);
+  return partOf(theirs, inOrder, { limit, offset });
 }
 
 /** The one that is pending of a project or team, or has this id. */

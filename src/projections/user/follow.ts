@@ -3,7 +3,7 @@ import { followEvents } from "../../events/user/follow.ts";
 import { put, remove } from "../core/change.ts";
 import { defineReadModel } from "../core/read-model.ts";
 import { defineTable } from "../core/table.ts";
-import type { Slice } from "../list/list-rows.ts";
+import { partOf, type Slice } from "../list/list-rows.ts";
 import type { UserRow } from "./user.ts";
 
 const follows = defineTable({
@@ -53,16 +53,12 @@ export async function listFollows(
   const subscribed = db("user_follow as mine")
     .where("mine.follower_id", viewerId)
     .whereRaw("mine.user_id = app_user.id");
-  const [rows, counted] = await Promise.all([
-    shown()
+  const newestFirst = (rows: Knex.QueryBuilder) =>
+    rows
       .select("app_user.*", db.raw("exists (?) as subscribed", [subscribed.select(db.raw("1"))]))
       .orderBy([
         { column: "user_follow.followed_at", order: "desc" },
         { column: `user_follow.${other}` },
-      ])
-      .limit(limit)
-      .offset(offset),
-    shown().count({ total: "*" }).first(),
-  ]);
-  return { rows: rows as FollowListRow[], total: Number(counted?.["total"] ?? 0) };
+      ]);
+  return partOf(shown, newestFirst, { limit, offset });
 }

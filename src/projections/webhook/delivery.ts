@@ -15,6 +15,7 @@ import { type Change, change, derive, put, statement } from "../core/change.ts";
 import { purgeEvents } from "../core/purge.ts";
 import { defineReadModel, nothing } from "../core/read-model.ts";
 import { column, defineTable, type RowOf } from "../core/table.ts";
+import { type Part, partOf, type Slice } from "../list/list-rows.ts";
 
 export type DeliveryStatus = "PENDING" | "SUCCESS" | "FAILED" | "ABANDONED";
 
@@ -185,17 +186,13 @@ export type DeliverySummary = WebhookDeliveryRow &
   }>;
 
 /** Deliveries of a webhook, newest first, with how the last attempt went. */
-export async function listWebhookDeliveries(
+export function listWebhookDeliveries(
   db: Knex,
   webhookId: WebhookId,
-  { limit, offset }: Readonly<{ limit: number; offset: number }>,
-): Promise<Readonly<{ rows: readonly DeliverySummary[]; total: number }>> {
-  const own = db("webhook_delivery").where("webhook_id", webhookId);
-  const [rows, counted] = await Promise.all([
-    withLastAttempt(own.clone()).orderBy("position", "desc").limit(limit).offset(offset),
-    own.clone().count({ total: "*" }).first(),
-  ]);
-  return { rows, total: Number(counted?.["total"] ?? 0) };
+  part: Part,
+): Promise<Slice<DeliverySummary>> {
+  const own = () => db("webhook_delivery").where("webhook_id", webhookId);
+  return partOf(own, (rows) => withLastAttempt(rows).orderBy("position", "desc"), part);
 }
 
 export type TroubledDelivery = DeliverySummary &
