@@ -107,7 +107,10 @@ describe("ledgerforge doctor", function () {
   });
 
   it("finds that the log is not what it was when it was written", async () => {
-    await app.deps.db("log_tree_leaf").where({ index: 1 }).update({ hash: Buffer.alloc(32, 1) });
+    await app.deps
+      .db("log_tree_leaf")
+      .where({ index: 1 })
+      .update({ hash: Buffer.alloc(32, 1) });
     const { code, lines } = await doctor();
     expect(code).to.equal(1);
     expect(lines[0]).to.match(/^log: changed after it was written: /);

@@ -1,7 +1,4 @@
-import {
-  twoFactorEvents,
-  twoFactorStream,
-} from "../../events/access/two-factor.ts";
+import { twoFactorEvents, twoFactorStream } from "../../events/access/two-factor.ts";
 import type { UserId } from "../../events/core/ids.ts";
 import type { Sealed } from "../../events/core/sealed.ts";
 import { unreachable } from "../../platform/invariant.ts";

@@ -1,8 +1,5 @@
 import type { AgentOwner } from "../../events/agent/agent.ts";
-import {
-  registrationEvents,
-  registrationStream,
-} from "../../events/agent/registration.ts";
+import { registrationEvents, registrationStream } from "../../events/agent/registration.ts";
 import type { UserId } from "../../events/core/ids.ts";
 import type { Slice } from "../core/decider.ts";
 

@@ -1,7 +1,4 @@
-import {
-  containerTagEvents,
-  containerTagStream,
-} from "../../events/container/tag.ts";
+import { containerTagEvents, containerTagStream } from "../../events/container/tag.ts";
 import type { PackageId, UserId } from "../../events/core/ids.ts";
 import { unreachable } from "../../platform/invariant.ts";
 import { Refusal } from "../../platform/refusal.ts";

@@ -1,8 +1,5 @@
 import type { LfsOid, ProjectId, UserId } from "../../events/core/ids.ts";
-import {
-  lfsObjectEvents,
-  lfsObjectStream,
-} from "../../events/git/lfs-object.ts";
+import { lfsObjectEvents, lfsObjectStream } from "../../events/git/lfs-object.ts";
 import { unreachable } from "../../platform/invariant.ts";
 import type { Slice } from "../core/decider.ts";
 

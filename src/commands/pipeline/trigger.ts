@@ -1,8 +1,5 @@
 import type { ProjectId, UserId } from "../../events/core/ids.ts";
-import {
-  pipelineTriggerEvents,
-  pipelineTriggerStream,
-} from "../../events/pipeline/trigger.ts";
+import { pipelineTriggerEvents, pipelineTriggerStream } from "../../events/pipeline/trigger.ts";
 import { unreachable } from "../../platform/invariant.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import type { Slice } from "../core/decider.ts";

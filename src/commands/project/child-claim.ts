@@ -1,8 +1,4 @@
-import {
-  type HeldType,
-  holdingEvents,
-  holdingStream,
-} from "../../events/project/child-claim.ts";
+import { type HeldType, holdingEvents, holdingStream } from "../../events/project/child-claim.ts";
 import { unreachable } from "../../platform/invariant.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import type { Slice } from "../core/decider.ts";

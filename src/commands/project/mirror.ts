@@ -1,9 +1,5 @@
 import type { ProjectId, UserId } from "../../events/core/ids.ts";
-import {
-  type MirrorTarget,
-  mirrorEvents,
-  mirrorStream,
-} from "../../events/project/mirror.ts";
+import { type MirrorTarget, mirrorEvents, mirrorStream } from "../../events/project/mirror.ts";
 import { unreachable } from "../../platform/invariant.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import type { Slice } from "../core/decider.ts";

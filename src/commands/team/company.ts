@@ -1,9 +1,5 @@
 import type { Alias, CompanyId, UserId } from "../../events/core/ids.ts";
-import {
-  type CompanyDetails,
-  companyEvents,
-  companyStream,
-} from "../../events/team/company.ts";
+import { type CompanyDetails, companyEvents, companyStream } from "../../events/team/company.ts";
 import { unreachable } from "../../platform/invariant.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import type { Slice } from "../core/decider.ts";

@@ -1,7 +1,4 @@
-import {
-  webhookLogEvents,
-  webhookLogStream,
-} from "../../events/webhook/log.ts";
+import { webhookLogEvents, webhookLogStream } from "../../events/webhook/log.ts";
 import { unreachable } from "../../platform/invariant.ts";
 import type { Slice } from "../core/decider.ts";
 

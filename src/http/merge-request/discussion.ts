@@ -14,8 +14,8 @@ import { mergeRequestProjection } from "../../projections/merge-request/merge-re
 import type { MergeRequestRow } from "../../projections/merge-request/merge-request-row.ts";
 import { compareHeads } from "../../workers/merge-request/compare.ts";
 import { mustSuffice } from "../access/role-access.ts";
-import { projectStampOf } from "../core/command-deps.ts";
 import type { AsOf } from "../core/as-of.ts";
+import { projectStampOf } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
 import { type Route, route } from "../core/route.ts";
 import { int, pathLengthMax, prose } from "../core/schema.ts";

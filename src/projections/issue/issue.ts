@@ -12,7 +12,11 @@ import { column, defineTable, type RowOf } from "../core/table.ts";
 /** How many numbered issues a project has in a status: counting them would take longer the more there are. */
 const totals = defineTable({
   name: "issue_total",
-  columns: { project_id: column<ProjectId>("uuid"), status: column<IssueStatus>("text"), total: "bigint" },
+  columns: {
+    project_id: column<ProjectId>("uuid"),
+    status: column<IssueStatus>("text"),
+    total: "bigint",
+  },
   key: ["project_id", "status"],
 });
 

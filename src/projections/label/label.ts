@@ -69,11 +69,7 @@ export function findLabel(
 }
 
 /** The labels of a project by title. */
-export function listLabels(
-  db: Knex,
-  projectId: ProjectId,
-  part: Part,
-): Promise<Slice<LabelRow>> {
+export function listLabels(db: Knex, projectId: ProjectId, part: Part): Promise<Slice<LabelRow>> {
   const own = () => inProject(db, projectId);
   return partOf(own, (rows) => rows.orderBy(["title_normalised", "id"]), part);
 }

@@ -17,6 +17,8 @@ export const countByVisibility = (table: string): Count => ({
 
 /** How many rows of a table everybody may see: counting them would take longer the more there are. */
 export async function countPublic(db: Knex, table: string): Promise<number> {
-  const row = await db<{ is_private: boolean; total: bigint }>(`${table}_total`).where({ is_private: false }).first();
+  const row = await db<{ is_private: boolean; total: bigint }>(`${table}_total`)
+    .where({ is_private: false })
+    .first();
   return Number(row?.total ?? 0n);
 }

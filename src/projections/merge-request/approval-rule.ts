@@ -12,8 +12,8 @@ import { change, put, remove, removeAll } from "../core/change.ts";
 import { purgeEvents } from "../core/purge.ts";
 import { defineReadModel } from "../core/read-model.ts";
 import { column, defineTable, type RowOf } from "../core/table.ts";
-import { type Part, partOf, type Slice } from "../list/list-rows.ts";
 import { type Below, handedDown } from "../instance/template-setting.ts";
+import { type Part, partOf, type Slice } from "../list/list-rows.ts";
 
 const rules = defineTable({
   name: "approval_rule",

@@ -14,7 +14,11 @@ import { column, defineTable, type RowOf } from "../core/table.ts";
 
 const mergeSettings = defineTable({
   name: "merge_setting",
-  columns: { project_id: "uuid", settings: column<MergeSettings | null>("jsonb null"), messages: column<MergeMessages | null>("jsonb null") },
+  columns: {
+    project_id: "uuid",
+    settings: column<MergeSettings | null>("jsonb null"),
+    messages: column<MergeMessages | null>("jsonb null"),
+  },
   key: ["project_id"],
 });
 

@@ -1,6 +1,6 @@
 import type { Knex } from "knex";
 import type { PackageId, PackageVersionId } from "../../events/core/ids.ts";
-import { type Part, type Slice } from "../list/list-rows.ts";
+import type { Part, Slice } from "../list/list-rows.ts";
 import { countedBeyondMax, countedNear } from "../list/total.ts";
 import type { PackageRow } from "./table.ts";
 import { type PackageVersionRow, versionsWithFiles } from "./version.ts";

@@ -79,8 +79,16 @@ export const pipelineScheduleProjection = defineReadModel({
 });
 
 /** Oldest first. */
-export function listSchedules(db: Knex, project_id: ProjectId, part: Part): Promise<Slice<ScheduleRow>> {
-  return oldestFirst<ScheduleRow>(db, { table: "pipeline_schedule", where: { project_id }, ...part });
+export function listSchedules(
+  db: Knex,
+  project_id: ProjectId,
+  part: Part,
+): Promise<Slice<ScheduleRow>> {
+  return oldestFirst<ScheduleRow>(db, {
+    table: "pipeline_schedule",
+    where: { project_id },
+    ...part,
+  });
 }
 
 /** A schedule of this very project. */

@@ -46,7 +46,11 @@ export const pipelineTriggerProjection = defineReadModel({
 });
 
 /** Oldest first. */
-export function listTriggers(db: Knex, project_id: ProjectId, part: Part): Promise<Slice<TriggerRow>> {
+export function listTriggers(
+  db: Knex,
+  project_id: ProjectId,
+  part: Part,
+): Promise<Slice<TriggerRow>> {
   return oldestFirst<TriggerRow>(db, { table: "pipeline_trigger", where: { project_id }, ...part });
 }
 

@@ -63,11 +63,7 @@ export const pipelineVariableProjection = defineReadModel({
 });
 
 /** By key. */
-export function listVariables(
-  db: Knex,
-  parentId: string,
-  part: Part,
-): Promise<Slice<VariableRow>> {
+export function listVariables(db: Knex, parentId: string, part: Part): Promise<Slice<VariableRow>> {
   const own = () => db("pipeline_variable").where({ parent_id: parentId });
   return partOf(own, (rows) => rows.orderBy(["key", "id"]), part);
 }

@@ -12,8 +12,8 @@ import { type Change, change, put, remove, statement } from "../core/change.ts";
 import { purgeEvents } from "../core/purge.ts";
 import { defineReadModel, nothing } from "../core/read-model.ts";
 import { column, defineTable, type RowOf } from "../core/table.ts";
-import { type Part, partOf, type Slice } from "../list/list-rows.ts";
 import { type Below, handedDown, type ImportSwitch } from "../instance/template-setting.ts";
+import { type Part, partOf, type Slice } from "../list/list-rows.ts";
 import { applyToProjects } from "./apply.ts";
 
 const ownerEvents = {

@@ -7,8 +7,8 @@ import { change, put, remove } from "../core/change.ts";
 import { purgeEvents } from "../core/purge.ts";
 import { defineReadModel } from "../core/read-model.ts";
 import { column, defineTable, type RowOf } from "../core/table.ts";
-import { partOf, type Slice } from "../list/list-rows.ts";
 import { escapeLike } from "../list/like.ts";
+import { partOf, type Slice } from "../list/list-rows.ts";
 import type { UserRow } from "../user/user.ts";
 
 const members = defineTable({

@@ -10,7 +10,10 @@ const reasons = (await readFile("docs/api.md", "utf8"))
   .split("\n")
   .flatMap((row) => {
     const [, paths = "", reason = ""] = row.split(" | ").length > 1 ? row.split("|") : [];
-    return [...paths.matchAll(/`([^`]+)`/g)].map(([, path = ""]) => ({ path, reason: reason.trim() }));
+    return [...paths.matchAll(/`([^`]+)`/g)].map(([, path = ""]) => ({
+      path,
+      reason: reason.trim(),
+    }));
   });
 
 /** Braces hold any parameter, and a star any text. */

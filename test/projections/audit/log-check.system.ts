@@ -3,7 +3,11 @@ import { chainNext, chainStart, eventDigest } from "../../../src/events/core/can
 import type { Recorded } from "../../../src/events/core/event.ts";
 import type { EventStore } from "../../../src/platform/event-store/event-store.ts";
 import { auditEntryProjection } from "../../../src/projections/audit/entry.ts";
-import { checkLog, type KeptMark, type LogCheck } from "../../../src/projections/audit/log-check.ts";
+import {
+  checkLog,
+  type KeptMark,
+  type LogCheck,
+} from "../../../src/projections/audit/log-check.ts";
 import { logTreeProjection, wholeTree } from "../../../src/projections/audit/log-tree.ts";
 import { context, project, reset } from "../../support/app/projection.ts";
 import { append, sent } from "../../support/package/parcel.ts";
