@@ -1,4 +1,3 @@
-import { z } from "zod";
 import type { ParentType } from "../../events/core/role.ts";
 import type { Scope } from "../../events/token/access-token.ts";
 import type { RoutePath } from "../core/route.ts";
@@ -14,7 +13,6 @@ export type OwnerScope = Readonly<{
   /** In an operationId: `list{Project}Members`. */
   noun: "Project" | "Team" | "Company";
   base: RoutePath;
-  params: z.ZodType<Readonly<Record<string, string>>>;
   read: Scope;
   write: Scope;
   tag: string;
@@ -24,7 +22,6 @@ export const projectScope: OwnerScope = {
   resource: "project",
   noun: "Project",
   base: "/project/{ownerAlias}/{projectAlias}",
-  params: z.object({ ownerAlias: z.string(), projectAlias: z.string() }),
   read: "PROJECT_READ",
   write: "PROJECT_EDIT",
   tag: "Projects",
@@ -34,7 +31,6 @@ export const teamScope: OwnerScope = {
   resource: "team",
   noun: "Team",
   base: "/team/{teamAlias}",
-  params: z.object({ teamAlias: z.string() }),
   read: "TEAM_READ",
   write: "TEAM_WRITE",
   tag: "Teams",
@@ -44,7 +40,6 @@ export const companyScope: OwnerScope = {
   resource: "company",
   noun: "Company",
   base: "/company/{companyAlias}",
-  params: z.object({ companyAlias: z.string() }),
   read: "COMPANY_READ",
   write: "COMPANY_WRITE",
   tag: "Companies",
@@ -55,6 +50,17 @@ export const ownerScopes = [projectScope, teamScope, companyScope] as const;
 /** The declared access of an operation in an owner scope. */
 export const accessAt = <R extends Role>({ resource }: OwnerScope, role: R) =>
   `${resource}:${role}` as const;
+
+/** What operations that read in an owner scope declare. */
+export const readingAt = <R extends Role>(ownerScope: OwnerScope, role: R) =>
+  ({ ...declaredAt(ownerScope, role), scope: ownerScope.read }) as const;
+
+/** The same for those that change something. */
+export const writingAt = <R extends Role>(ownerScope: OwnerScope, role: R) =>
+  ({ ...declaredAt(ownerScope, role), scope: ownerScope.write }) as const;
+
+const declaredAt = <R extends Role>(ownerScope: OwnerScope, role: R) =>
+  ({ tag: ownerScope.tag, access: accessAt(ownerScope, role) }) as const;
 
 export type Parent = Readonly<{ id: string; type: ParentType; ownerUserId: string }>;
 

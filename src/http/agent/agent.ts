@@ -2,7 +2,6 @@ import { z } from "zod";
 import { type AgentCommand, agent, agentNotFound } from "../../commands/agent/agent.ts";
 import { defined } from "../../commands/core/defined.ts";
 import type { AgentSettings } from "../../events/agent/agent.ts";
-import { Uuid } from "../../events/core/ids.ts";
 import {
   type AgentRow,
   agentProjection,
@@ -12,17 +11,18 @@ import {
 import { forgetContact } from "../../projections/agent/contact.ts";
 import type { Deps } from "../core/deps.ts";
 import type { RequestFor } from "../core/request.ts";
-import { type Route, type RoutePath, route } from "../core/route.ts";
+import { type Route, route } from "../core/route.ts";
 import { bool, int } from "../core/schema.ts";
 import {
   type AgentOwnerScope,
   agentOwnerScopes,
   type InOwnerScope,
+  reading,
   seenAt,
+  writing,
 } from "./owner-scope.ts";
 import { AgentView, presentAgents } from "./view.ts";
 
-const tag = "Agents";
 const tagsMax = 50;
 const timeoutMaxSeconds = 30 * 24 * 3_600;
 
@@ -48,31 +48,23 @@ const ChangedAgent = z
 
 type Request = InOwnerScope & RequestFor<"admin">;
 
-function one(ownerScope: AgentOwnerScope) {
-  return ownerScope.params.and(z.object({ runnerUuid: Uuid }));
-}
-
 /** What agents report of themselves is that of today. The instance has no past of its own. */
 const asOfOwner = ({ noun }: AgentOwnerScope) =>
   noun !== "Instance" && { asOf: { readModels: [agentProjection] } };
 
 function list(ownerScope: AgentOwnerScope): Route {
   return route({
-    ...ownerScope.reading,
-    access: ownerScope.access,
+    ...reading(ownerScope),
     method: "get",
     path: ownerScope.base,
     operationId: `list${ownerScope.noun}Agents`,
     summary: ownerScope.noun === "Instance" ? "List all agents" : "List agents, the newest first",
-    tag,
-    params: ownerScope.params,
     list: "restPipelineRunnerModelList",
     ...asOfOwner(ownerScope),
     reply: AgentView,
-    errors: [403, 404],
+    errors: [404],
     async handle({ page, request }, deps) {
-      const part = { limit: page.size, offset: page.offset };
-      const { rows, total } = await listAgents(deps.db, seenAt(request as Request), part);
+      const { rows, total } = await listAgents(deps.db, seenAt(request as Request), page);
       return { items: await presentAgents(deps.db, rows), totalElements: total };
     },
   });
@@ -80,35 +72,27 @@ function list(ownerScope: AgentOwnerScope): Route {
 
 function show(ownerScope: AgentOwnerScope): Route {
   return route({
-    ...ownerScope.reading,
-    access: ownerScope.access,
+    ...reading(ownerScope),
     method: "get",
     path: pathOf(ownerScope),
     operationId: `get${ownerScope.noun}Agent`,
     summary: "Get an agent",
-    tag,
-    params: one(ownerScope),
     ...asOfOwner(ownerScope),
     reply: AgentView,
-    errors: [403, 404],
     handle: ({ params, request }, deps) => shown(deps, request as Request, params.runnerUuid),
   });
 }
 
 function edit(ownerScope: AgentOwnerScope): Route {
   return route({
-    ...ownerScope.writing,
-    access: ownerScope.access,
+    ...writing(ownerScope),
     method: "post",
     path: pathOf(ownerScope, "/edit"),
     operationId: `change${ownerScope.noun}Agent`,
     summary: "Change an agent",
     description: "What is left out stays as it is.",
-    tag,
-    params: one(ownerScope),
     body: ChangedAgent,
     reply: AgentView,
-    errors: [403, 404, 422],
     async handle({ params, body, request }, deps) {
       await change(deps, request as Request, params.runnerUuid, changeOf(body));
       return shown(deps, request as Request, params.runnerUuid);
@@ -118,17 +102,13 @@ function edit(ownerScope: AgentOwnerScope): Route {
 
 function shutdown(ownerScope: AgentOwnerScope): Route {
   return route({
-    ...ownerScope.writing,
-    access: ownerScope.access,
+    ...writing(ownerScope),
     method: "post",
     path: pathOf(ownerScope, "/shutdown"),
     operationId: `shutDown${ownerScope.noun}Agent`,
     summary: "Give an agent no more jobs",
     description: "A job that runs goes on. `isActive` of `/edit` switches the agent on again.",
-    tag,
-    params: one(ownerScope),
     reply: "empty",
-    errors: [403, 404],
     handle: ({ params, request }, deps) =>
       change(deps, request as Request, params.runnerUuid, { active: false }),
   });
@@ -136,17 +116,13 @@ function shutdown(ownerScope: AgentOwnerScope): Route {
 
 function remove(ownerScope: AgentOwnerScope): Route {
   return route({
-    ...ownerScope.writing,
-    access: ownerScope.access,
+    ...writing(ownerScope),
     method: "delete",
     path: pathOf(ownerScope),
     operationId: `delete${ownerScope.noun}Agent`,
     summary: "Remove an agent",
     description: "Its token is invalid at once.",
-    tag,
-    params: one(ownerScope),
     reply: "empty",
-    errors: [403, 404],
     async handle({ params, request }, deps) {
       const by = (request as Request).userId;
       await send(deps, request as Request, params.runnerUuid, { type: "RemoveAgent", by });
@@ -163,8 +139,8 @@ export const agentRoutes: readonly Route[] = agentOwnerScopes.flatMap((ownerScop
   remove(ownerScope),
 ]);
 
-function pathOf({ base }: AgentOwnerScope, rest = ""): RoutePath {
-  return `${base}/{runnerUuid}${rest}`;
+function pathOf({ base }: AgentOwnerScope, rest = "") {
+  return `${base}/{runnerUuid}${rest}` as const;
 }
 
 function changeOf(body: z.output<typeof ChangedAgent>): Partial<AgentSettings> {

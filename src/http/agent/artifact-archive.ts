@@ -15,7 +15,6 @@ export const downloadPipelineArtifacts: Route = route({
     "Each file lies in a directory named after its job. 404 `artifact.not_found` when no job has an artifact.",
   params: LocalIdParams,
   reply: "stream",
-  errors: [403, 404],
   async handle({ params, request }, deps) {
     const { id } = await mustFindPipeline(deps, request, params.localId);
     const rows = await pipelineArtifacts(deps.db, id);

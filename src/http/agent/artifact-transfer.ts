@@ -44,7 +44,6 @@ const upload = route({
   upload: key,
   status: 201,
   reply: z.object({ id: z.uuid(), size: z.int() }).meta({ id: "StoredJobArtifact" }),
-  errors: [400, 403, 413, 422],
   async handle({ params, query, request }, deps) {
     const prove = () => provedRun(request, deps, { jobNumber: params.jobNumber, inBody: "" });
     const proved = await prove();
@@ -65,7 +64,6 @@ const upload = route({
         const options = { bytesMax, signal: request.signal, room };
         return { name, blob: await deps.blobs.put(content, options) };
       },
-      undo: ({ blob }) => blob.release(),
     });
     if (stored === undefined) throw new Refusal("unprocessable", "artifact.none", "No file came.");
     const { name, blob } = stored;
@@ -121,7 +119,7 @@ const download = route({
   summary: "Get the archive of an earlier job, by the token of a job that depends on it",
   params: JobNumberParams,
   reply: "stream",
-  errors: [403, 404],
+  errors: [404],
   async handle({ params, request }, deps) {
     const wanted = await dependency(request, deps, params.jobNumber);
     const row = await findArtifact(deps.db, wanted, { file_type: "archive" });

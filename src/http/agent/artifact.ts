@@ -1,6 +1,5 @@
 import { z } from "zod";
 import { artifact, artifactNotFound } from "../../commands/agent/artifact.ts";
-import { Uuid } from "../../events/core/ids.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import {
   type ArtifactRow,
@@ -12,11 +11,12 @@ import {
 import { findJobLog } from "../../projections/agent/job-log.ts";
 import type { JobRow } from "../../projections/pipeline/table.ts";
 import type { Deps } from "../core/deps.ts";
+import { listed } from "../core/paging.ts";
+import { presented } from "../core/present.ts";
 import type { RequestFor } from "../core/request.ts";
 import { type Route, route } from "../core/route.ts";
 import { instant } from "../core/schema.ts";
-import { requestedPortion } from "../file/byte-range.ts";
-import { openReferred } from "../file/referred-blob.ts";
+import { openPortion } from "../file/referred-blob.ts";
 import {
   base,
   jobsAsOf,
@@ -42,24 +42,18 @@ export const ArtifactView = z
   })
   .meta({ id: "JobArtifact" });
 
-const OneParams = LocalIdParams.extend({ artifactUuid: Uuid });
-
 type Names = Readonly<{ ownerAlias: string; projectAlias: string }>;
 
 const present =
   ({ ownerAlias, projectAlias }: Names) =>
   (row: ListedArtifact): z.input<typeof ArtifactView> => {
     const job = `/project/${ownerAlias}/${projectAlias}/cicd/job/${row.job_local_id ?? 0}`;
-    return {
-      id: row.id,
-      fileName: row.file_name,
+    return presented(ArtifactView, row, {
       downloadUrl: `${job}/artifact/${row.id}/download`,
       size: Number(row.bytes),
-      fileType: row.file_type,
       expireAt: row.locked ? null : row.expire_at,
-      locked: row.locked,
       jobLocalId: row.job_local_id ?? 0,
-    };
+    });
   };
 
 const listing = {
@@ -68,7 +62,6 @@ const listing = {
   params: LocalIdParams,
   list: "restPipelineJobArtifactModelList",
   reply: ArtifactView,
-  errors: [403, 404],
 } as const;
 
 const ofJob = route({
@@ -79,9 +72,7 @@ const ofJob = route({
   summary: "List the artifacts of a job",
   async handle({ params, page, request }, deps) {
     const { job } = await mustFindJob(deps, request, params.localId);
-    const part = { limit: page.size, offset: page.offset };
-    const { rows, total } = await listArtifacts(deps.db, { job_id: job.id }, part);
-    return { items: rows.map(present(params)), totalElements: total };
+    return listed(listArtifacts(deps.db, { job_id: job.id }, page), present(params));
   },
 });
 
@@ -93,9 +84,7 @@ const ofPipeline = route({
   summary: "List the artifacts of all jobs of a pipeline",
   async handle({ params, page, request }, deps) {
     const { id } = await mustFindPipeline(deps, request, params.localId);
-    const part = { limit: page.size, offset: page.offset };
-    const { rows, total } = await listArtifacts(deps.db, { pipeline_id: id }, part);
-    return { items: rows.map(present(params)), totalElements: total };
+    return listed(listArtifacts(deps.db, { pipeline_id: id }, page), present(params));
   },
 });
 
@@ -106,21 +95,13 @@ const download = route({
   operationId: "downloadArtifact",
   summary: "Download an artifact",
   description: "Answers parts of it to a request with Range.",
-  params: OneParams,
+  params: LocalIdParams,
   reply: "stream",
-  errors: [403, 404],
   async handle({ params, request }, deps) {
     const { job } = await mustFindJob(deps, request, params.localId);
     const find = () => mustFindFile(deps, job, params.artifactUuid);
-    const open = async (row: Downloadable) => {
-      const tag = row.sha256;
-      const { part, bytes } = requestedPortion(request, { tag, bytes: Number(row.bytes) });
-      return { part, bytes, name: row.file_name, body: await deps.blobs.read(tag, part) };
-    };
-    const opened = await openReferred(find, open, ({ sha256 }) => sha256);
-    const { part, bytes, name: fileName, body } = opened;
-    const type = "application/octet-stream";
-    return { body, type, bytes, fileName, acceptRanges: true, ...(part && { part }) };
+    const { row, reply } = await openPortion(find, request, deps);
+    return { ...reply, type: "application/octet-stream", fileName: row.file_name };
   },
 });
 
@@ -131,9 +112,8 @@ function change(verb: "lock" | "unlock", summary: string): Route {
     path: `${base}/job/{localId}/{artifactUuid}/${verb}`,
     operationId: `${verb}Artifact`,
     summary,
-    params: OneParams,
+    params: LocalIdParams,
     reply: ArtifactView,
-    errors: [403, 404, 422],
     async handle({ params, request }, deps) {
       const { job } = await mustFindJob(deps, request, params.localId);
       if (params.artifactUuid === job.id) throw keptLog();

@@ -12,15 +12,17 @@ import { HttpRefusal } from "../core/errors.ts";
 import type { RequestContext } from "../core/request.ts";
 import { badToken, contactEveryMs, sentToken } from "./proof.ts";
 
-/** Number of a job in the whole service. */
-export const JobNumberParams = z.object({
-  jobNumber: z
+/** A number that the protocol has instead of an id. */
+export const safeNumber = (example: string) =>
+  z
     .string()
     .regex(/^[1-9]\d{0,15}$/)
-    .meta({ examples: ["4096"] })
+    .meta({ examples: [example] })
     .transform(Number)
-    .refine(Number.isSafeInteger),
-});
+    .refine(Number.isSafeInteger);
+
+/** Number of a job in the whole service. */
+export const JobNumberParams = z.object({ jobNumber: safeNumber("4096") });
 
 export type ProvedRun = Readonly<{
   job: JobRow;

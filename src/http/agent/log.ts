@@ -1,4 +1,5 @@
 import { Readable } from "node:stream";
+import { setTimeout as delay } from "node:timers/promises";
 
 import { isFinished } from "../../events/pipeline/status.ts";
 import { findRun, isLetEnd, noteRunWatched } from "../../platform/job-log/store.ts";
@@ -24,7 +25,6 @@ const getLog = route({
   description: "`Range` gets a part of it. It is empty before the first run.",
   params: LocalIdParams,
   reply: "stream",
-  errors: [403, 404],
   async handle({ params, request }, deps) {
     const { job } = await mustFindJob(deps, request, params.localId);
     const key = { job_id: job.id, attempt: job.attempt };
@@ -59,7 +59,6 @@ const streamLog = route({
     "its own.",
   params: LocalIdParams,
   reply: "stream",
-  errors: [403, 404, 422],
   async handle({ params, request }, deps) {
     const { job } = await mustFindJob(deps, request, params.localId);
     const from = await startOf(deps, job, request.header("last-event-id"));
@@ -185,16 +184,8 @@ function wholeCharacters(bytes: Buffer, from: number, to: number): number {
 }
 
 /** Lasts until the log is read again, or no reader waits for it. */
-export function pause(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const done = (): void => {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", done);
-      resolve();
-    };
-    const timer = setTimeout(done, lookMs);
-    signal.addEventListener("abort", done);
-  });
+export async function pause(signal: AbortSignal): Promise<void> {
+  await delay(lookMs, undefined, { signal }).catch(() => undefined);
 }
 
 export const jobLogRoutes: readonly Route[] = [getLog, streamLog];

@@ -1,5 +1,3 @@
-import { z } from "zod";
-
 import type { AgentOwner } from "../../events/agent/agent.ts";
 import type { UserId } from "../../events/core/ids.ts";
 import type { WhoseAgents } from "../../projections/agent/agent.ts";
@@ -11,35 +9,38 @@ export type AgentOwnerScope = Readonly<{
   /** In an operationId: `list{Project}Agents`. */
   noun: "Project" | "Company" | "Instance";
   base: RoutePath;
-  params: z.ZodType<Readonly<Record<string, string>>>;
-  reading: Readonly<{ scope: "PROJECT_READ" | "COMPANY_READ" | "USER_WRITE" }>;
-  writing: Readonly<{ scope: "PROJECT_EDIT" | "COMPANY_WRITE" | "USER_WRITE" }>;
+  read: "PROJECT_READ" | "COMPANY_READ" | "USER_WRITE";
+  write: "PROJECT_EDIT" | "COMPANY_WRITE" | "USER_WRITE";
   access: "project:ADMIN" | "company:ADMIN" | "admin";
 }>;
+
+/** What operations on agents declare that read; those that change something, or show a secret, as below. */
+export const reading = ({ read, access }: AgentOwnerScope) =>
+  ({ tag: "Agents", scope: read, access }) as const;
+
+export const writing = ({ write, access }: AgentOwnerScope) =>
+  ({ tag: "Agents", scope: write, access }) as const;
 
 export const agentOwnerScopes: readonly AgentOwnerScope[] = [
   {
     noun: "Project",
     base: `${projectScope.base}/runners`,
-    params: projectScope.params,
-    reading: { scope: "PROJECT_READ" },
-    writing: { scope: "PROJECT_EDIT" },
+    read: "PROJECT_READ",
+    write: "PROJECT_EDIT",
     access: "project:ADMIN",
   },
   {
     noun: "Company",
     base: `${companyScope.base}/runners`,
-    params: companyScope.params,
-    reading: { scope: "COMPANY_READ" },
-    writing: { scope: "COMPANY_WRITE" },
+    read: "COMPANY_READ",
+    write: "COMPANY_WRITE",
     access: "company:ADMIN",
   },
   {
     noun: "Instance",
     base: "/admin/runners",
-    params: z.object({}),
-    reading: { scope: "USER_WRITE" },
-    writing: { scope: "USER_WRITE" },
+    read: "USER_WRITE",
+    write: "USER_WRITE",
     access: "admin",
   },
 ];

@@ -61,7 +61,6 @@ const register = route({
   status: 201,
   body: NewAgent,
   reply: RegisteredView,
-  errors: [403, 422],
   async handle({ body, request }, deps) {
     const owner = await registeringOwner(deps, request, body.token);
     const agentId = AgentId.parse(deterministicId(request.commandId, "agent"));
@@ -119,7 +118,6 @@ const verify = route({
   secret: true,
   body: AgentProof.meta({ id: "AgentProof" }),
   reply: RegisteredView,
-  errors: [403, 422],
   async handle({ body, request }, deps) {
     const { id } = await provedAgent(request, deps, body);
     const token = sentToken(request, "runner-token", body.token);
@@ -138,7 +136,6 @@ const resetToken = route({
   status: 201,
   body: AgentProof,
   reply: RegisteredView,
-  errors: [403, 422],
   async handle({ body, request }, deps) {
     const { id } = await provedAgent(request, deps, body);
     return await issueToken(request, deps, id);
@@ -169,7 +166,6 @@ const unregister = route({
   status: 204,
   body: AgentProof,
   reply: "empty",
-  errors: [403, 422],
   async handle({ body, request }, deps) {
     const { id } = await agentOf(request, deps, body.token);
     const command = { type: "RemoveAgent", by: null, at: deps.now().toISOString() } as const;
@@ -187,7 +183,7 @@ const unregisterProcess = route({
   status: 204,
   body: AgentProof,
   reply: "empty",
-  errors: [403, 404, 422],
+  errors: [404],
   async handle({ body, request }, deps) {
     const { id } = await agentOf(request, deps, body.token);
     leaveNoted(id, body.system_id);

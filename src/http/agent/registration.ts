@@ -14,6 +14,7 @@ import {
   agentOwnerScopes,
   type InOwnerScope,
   ownerAt,
+  writing,
 } from "./owner-scope.ts";
 
 export const RegistrationInfoView = z
@@ -42,24 +43,18 @@ export const registrationRoutes: readonly Route[] = agentOwnerScopes.flatMap((ow
   reset(ownerScope),
 ]);
 
-function declared({ noun, base, params, access }: AgentOwnerScope) {
-  return { path: `${base}/registration-info`, noun, params, access } as const;
-}
-
 function show(ownerScope: AgentOwnerScope): Route {
-  const { noun, path, ...rest } = declared(ownerScope);
+  const { noun, base } = ownerScope;
   return route({
-    ...rest,
-    ...ownerScope.writing,
+    ...writing(ownerScope),
     method: "get",
-    path: path as `/${string}`,
+    path: `${base}/registration-info`,
     operationId: `get${noun}AgentRegistration`,
     summary: "Get what an agent needs to register",
     description: "The first request issues the token.",
-    tag: "Agents",
     secret: true,
     reply: RegistrationInfoView,
-    errors: [403, 404],
+    errors: [404],
     async handle({ request }, deps) {
       const at = request as InOwnerScope & RequestFor<"admin">;
       const row = await findRegistration(deps.db, registrationIdOf(ownerAt(at)));
@@ -69,19 +64,17 @@ function show(ownerScope: AgentOwnerScope): Route {
 }
 
 function reset(ownerScope: AgentOwnerScope): Route {
-  const { noun, path, ...rest } = declared(ownerScope);
+  const { noun, base } = ownerScope;
   return route({
-    ...rest,
-    ...ownerScope.writing,
+    ...writing(ownerScope),
     method: "post",
-    path: `${path}/reset` as `/${string}`,
+    path: `${base}/registration-info/reset`,
     operationId: `reset${noun}AgentRegistration`,
     summary: "Issue another registration token",
     description: "The former one is invalid at once. Registered agents are not concerned.",
-    tag: "Agents",
     secret: true,
     reply: RegistrationInfoView,
-    errors: [403, 404],
+    errors: [404],
     async handle({ request }, deps) {
       const at = request as InOwnerScope & RequestFor<"admin">;
       const row = await findRegistration(deps.db, registrationIdOf(ownerAt(at)));

@@ -41,7 +41,6 @@ const requestJob = route({
   otherAnswers: { 204: "There is no job." },
   body: JobRequest,
   reply: "stream",
-  errors: [403, 422],
   async handle({ body, request }, deps) {
     const agent = await provedAgent(request, deps, body);
     if (!agent.active) return none();

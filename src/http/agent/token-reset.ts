@@ -11,17 +11,9 @@ import { requireScope } from "../access/gate.ts";
 import type { Deps } from "../core/deps.ts";
 import type { RequestFor } from "../core/request.ts";
 import { type Route, route } from "../core/route.ts";
+import { safeNumber } from "./job-proof.ts";
 import { agentOwnerScopes } from "./owner-scope.ts";
 import { issueToken, RegisteredView } from "./protocol.ts";
-
-const Params = z.object({
-  agentNumber: z
-    .string()
-    .regex(/^[1-9]\d{0,15}$/)
-    .meta({ examples: ["3118209871443207"] })
-    .transform(Number)
-    .refine(Number.isSafeInteger),
-});
 
 const resetTokenOf = route({
   tag: "Agent protocol",
@@ -35,9 +27,8 @@ const resetTokenOf = route({
   scope: "none",
   secret: true,
   status: 201,
-  params: Params,
+  params: z.object({ agentNumber: safeNumber("3118209871443207") }),
   reply: RegisteredView,
-  errors: [403, 404],
   async handle({ params, request }, deps) {
     const { id } = await administeredAgent(deps, request, params.agentNumber);
     return await issueToken(request, deps, id);
@@ -59,7 +50,7 @@ async function administeredAgent(
   const ownerScope = agentOwnerScopes.find(
     ({ noun }) => noun === (request.isAdmin ? "Instance" : nouns[row.owner_type]),
   );
-  if (ownerScope !== undefined) requireScope(request, ownerScope.writing.scope);
+  if (ownerScope !== undefined) requireScope(request, ownerScope.write);
   return row;
 }
 

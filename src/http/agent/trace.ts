@@ -34,7 +34,6 @@ const appendTrace = route({
   attachment: true,
   otherAnswers: { 202: "The piece is stored; `Range: 0-next`." },
   reply: "stream",
-  errors: [400, 403, 413, 422],
   async handle({ params, request }, deps) {
     const proved = await provedRun(request, deps, { jobNumber: params.jobNumber, inBody: "" });
     await confirm(request, deps, proved);

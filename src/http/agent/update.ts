@@ -43,7 +43,6 @@ const updateJob = route({
   params: JobNumberParams,
   body: JobUpdate,
   reply: "stream",
-  errors: [403, 422],
   async handle({ params, body, request }, deps) {
     const { jobNumber } = params;
     const proved = await provedRun(request, deps, { jobNumber, inBody: body.token });

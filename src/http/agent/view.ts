@@ -3,6 +3,7 @@ import { z } from "zod";
 
 import type { AgentRow } from "../../projections/agent/agent.ts";
 import { type AgentContactRow, lastContacts } from "../../projections/agent/contact.ts";
+import { presented } from "../core/present.ts";
 import { instant } from "../core/schema.ts";
 
 export const AgentView = z
@@ -41,21 +42,12 @@ function presentAgent(
   row: AgentRow,
   contact: AgentContactRow | undefined,
 ): z.input<typeof AgentView> {
-  return {
-    id: row.id,
-    name: row.name,
-    description: row.description,
+  return presented(AgentView, row, {
     platform: contact?.platform ?? "",
     architecture: contact?.architecture ?? "",
     ipAddress: contact?.ip ?? "",
     connectedAt: contact?.connected_at ?? null,
-    active: row.active,
     tags: [...row.tags],
-    ownerType: row.owner_type,
-    ownerId: row.owner_id,
-    runUntagged: row.run_untagged,
-    locked: row.locked,
     maxTimeoutInSec: row.max_timeout_seconds,
-    protected: row.protected,
-  };
+  });
 }

@@ -1,7 +1,7 @@
 import { auditJson } from "../../projections/audit/format.ts";
 import { type AuditDeps, auditPage } from "../../projections/audit/trail.ts";
 import { membersAmong } from "../../projections/team/member.ts";
-import { accessAt, type OwnerScope, ownerScopes, parentOf } from "../access/owner-scope.ts";
+import { type OwnerScope, ownerScopes, parentOf, writingAt } from "../access/owner-scope.ts";
 import { Streamed } from "../core/answer.ts";
 import type { Deps } from "../core/deps.ts";
 import type { RequestFor } from "../core/request.ts";
@@ -19,7 +19,7 @@ const shared = {
   query: AuditQuery,
   reply: AuditEntryList,
   alsoAs: ["application/x-ndjson", "text/csv"],
-  errors: [403, 404, 422],
+  errors: [404],
 } as const;
 
 type AuditRequest = Readonly<{
@@ -80,15 +80,12 @@ const getOwnAudit = route({
 
 function listScopeAudit(ownerScope: OwnerScope): Route {
   return route({
+    ...writingAt(ownerScope, "ADMIN"),
     ...shared,
     path: `${ownerScope.base}/audit`,
     operationId: `list${ownerScope.noun}Audit`,
     summary: `List what happened in a ${ownerScope.resource}`,
     description: `${description} Addresses are shown of its members alone.`,
-    tag: ownerScope.tag,
-    scope: ownerScope.write,
-    access: accessAt(ownerScope, "ADMIN"),
-    params: ownerScope.params,
     handle: ({ query, request }, deps) => {
       const { id, ownerUserId } = parentOf(request);
       const parents = [id, ...parentsAbove(request)];

@@ -3,7 +3,7 @@ import { OAuthApplicationId, SessionId } from "../../events/core/ids.ts";
 import { findUserById } from "../../projections/user/user.ts";
 import { closeSession, home } from "../access/session.ts";
 import { endOfDay, mustBeAhead } from "../core/expiry.ts";
-import { check, invalid, nameLengthMax } from "../core/schema.ts";
+import { checked, nameLengthMax } from "../core/schema.ts";
 import { shutOut } from "../oauth/authorized-application.ts";
 import { type Html, html } from "../page/html.ts";
 import { notice, time } from "../page/layout.ts";
@@ -121,10 +121,8 @@ const createOne = page({
   }),
   handle: ({ form, visit }, deps) =>
     tellingRefusals(visit, deps, async () => {
-      const checked = check(NewAccessToken, form);
-      if (!checked.ok) throw invalid(checked.errors);
-      const { name, scopes } = checked.data;
-      const expiresAt = endOfDay(checked.data.expiresAt);
+      const { name, scopes, expiresAt: lastDay } = checked(NewAccessToken, form);
+      const expiresAt = endOfDay(lastDay);
       mustBeAhead(expiresAt, deps.now(), "token.expiry_past");
       const { token } = await createToken("ACCESS", { name, scopes, expiresAt }, visit, deps);
       const done = html`The token “${name}” was made. Copy it now: it is not shown again.

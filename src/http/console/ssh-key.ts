@@ -3,7 +3,7 @@ import { z } from "zod";
 import { SshKeyId } from "../../events/core/ids.ts";
 import { sshKeyLengthMax } from "../../platform/key/ssh-key.ts";
 import { home } from "../access/session.ts";
-import { check, invalid, nameLengthMax } from "../core/schema.ts";
+import { checked, nameLengthMax } from "../core/schema.ts";
 import { type Html, html } from "../page/html.ts";
 import { time } from "../page/layout.ts";
 import { formStart } from "../page/once.ts";
@@ -19,7 +19,7 @@ export async function sshKeySection(
   visit: LoggedIn,
   deps: PageDeps,
 ): Promise<(base: string) => Html> {
-  const first = { number: 0, size: keysMax, offset: 0 };
+  const first = { limit: keysMax, offset: 0 };
   const { items, totalElements } = await listedKeys(visit.userId, first, deps);
   return (base) => html`<section aria-labelledby="ssh-keys">
 <h2 id="ssh-keys">SSH keys</h2>
@@ -70,9 +70,7 @@ const addOne = page({
   }),
   async handle({ form, visit }, deps) {
     const expiresAt = form.expiresAt === "" ? null : form.expiresAt;
-    const checked = check(NewSshKey, { ...form, expiresAt });
-    if (!checked.ok) throw invalid(checked.errors);
-    await addKey(visit.userId, checked.data, visit, deps);
+    await addKey(visit.userId, checked(NewSshKey, { ...form, expiresAt }), visit, deps);
     return { redirect: home };
   },
 });

@@ -12,7 +12,7 @@ export async function tokenSection(
   visit: LoggedIn,
   deps: PageDeps,
 ): Promise<(base: string) => Html> {
-  const first = { number: 0, size: tokensMax, offset: 0 };
+  const first = { limit: tokensMax, offset: 0 };
   const { items, totalElements } = await listTokens("ACCESS", visit.userId, first, deps);
   return (base) => html`<section aria-labelledby="tokens">
 <h2 id="tokens">Access tokens</h2>

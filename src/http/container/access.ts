@@ -23,6 +23,7 @@ import {
   type Right,
   registryCaller,
 } from "../registry/access.ts";
+import { queryParam } from "./call.ts";
 import { mayListCatalog } from "./catalog.ts";
 import { containerRefusal } from "./error.ts";
 import { type ImageName, isImageName, readImageName, unknownName } from "./name.ts";
@@ -76,7 +77,7 @@ export async function containerAccess(
 
 /** To mount a blob of another image a token has to open that as well: clients request what a challenge names. */
 function mountScope({ query }: Pick<Context, "query">): string {
-  const [from] = [query["from"] ?? []].flat();
+  const from = queryParam({ query }, "from");
   const isImage = query["mount"] !== undefined && from !== undefined && isImageName(from);
   return isImage ? ` repository:${from}:pull` : "";
 }

@@ -8,7 +8,7 @@ import {
   unlinkBlob,
 } from "../../platform/container/link.ts";
 import { namedBlobs } from "../../projections/container/manifest.ts";
-import { type Answer, streamAnswer } from "../core/answer.ts";
+import { type Answer, emptyAnswer, streamAnswer } from "../core/answer.ts";
 import type { Deps } from "../core/deps.ts";
 import { requestedPortion } from "../file/byte-range.ts";
 import { openReferred } from "../file/referred-blob.ts";
@@ -120,7 +120,7 @@ const remove: ContainerCall = {
     if (!(await unlinkBlob(deps.db, packageId, text))) {
       throw containerRefusal(404, "BLOB_UNKNOWN", "The image has no such blob.");
     }
-    return { status: 202, headers: {}, body: "" };
+    return emptyAnswer(202);
   },
 };
 

@@ -2,7 +2,7 @@ import type { Context } from "koa";
 
 import type { PackageId } from "../../events/core/ids.ts";
 import type { Image } from "../../platform/container/link.ts";
-import { packageIdOf } from "../../platform/package/coordinates.ts";
+import { packageIdOf, packageVersionIdOf } from "../../platform/package/coordinates.ts";
 import type { RegistryRepositoryRow } from "../../projections/registry/repository.ts";
 import type { Caller } from "../access/gate.ts";
 import type { Answer } from "../core/answer.ts";
@@ -37,6 +37,10 @@ export type ContainerCall = Readonly<{
   handle: (request: ContainerRequest, deps: Deps) => Promise<Answer>;
 }>;
 
+/** A parameter of the query; the first one where it comes several times. */
+export const queryParam = ({ query }: Pick<Context, "query">, name: string): string | undefined =>
+  [query[name] ?? []].flat()[0];
+
 export const imagePackageName = (image: string) => ({
   name: image,
   groupId: "",
@@ -46,6 +50,10 @@ export const imagePackageName = (image: string) => ({
 
 export const imageIdOf = (registryId: string, image: string): PackageId =>
   packageIdOf(registryId, "container", imagePackageName(image));
+
+/** A manifest is a version of the image's package. */
+export const manifestIdOf = (packageId: PackageId, digest: string) =>
+  packageVersionIdOf(packageId, { version: digest, key: digest });
 
 /** The image in the local repositories that the repository is made of, in order. */
 export async function imagesOf(

@@ -8,6 +8,7 @@ import {
 import { type Caller, hasScope } from "../access/gate.ts";
 import { type Answer, jsonAnswer } from "../core/answer.ts";
 import type { Deps } from "../core/deps.ts";
+import { queryParam } from "./call.ts";
 import { containerRefusal } from "./error.ts";
 import { withNext } from "./listing.ts";
 
@@ -21,8 +22,7 @@ export const mayListCatalog = ({ userId, scopes }: Pick<Caller, "userId" | "scop
 
 /** Docker Registry HTTP API V2, "Listing Repositories". */
 export async function catalog(ctx: Context, caller: Caller, deps: Deps): Promise<Answer> {
-  const param = (name: string): string => [ctx.query[name] ?? ""].flat()[0] ?? "";
-  const [count, last] = [param("n"), param("last")];
+  const [count = "", last = ""] = [queryParam(ctx, "n"), queryParam(ctx, "last")];
   if (!/^\d{0,9}$/.test(count)) {
     throw containerRefusal(400, "UNSUPPORTED", "n is a number of images.");
   }

@@ -1,22 +1,24 @@
 import { HttpRefusal } from "../core/errors.ts";
 
 /** OCI distribution-spec, "Error Codes". */
-export type ContainerErrorCode =
-  | "BLOB_UNKNOWN"
-  | "BLOB_UPLOAD_INVALID"
-  | "BLOB_UPLOAD_UNKNOWN"
-  | "DENIED"
-  | "DIGEST_INVALID"
-  | "MANIFEST_BLOB_UNKNOWN"
-  | "MANIFEST_INVALID"
-  | "MANIFEST_UNKNOWN"
-  | "NAME_INVALID"
-  | "NAME_UNKNOWN"
-  | "SIZE_INVALID"
-  | "TOOMANYREQUESTS"
-  | "UNAUTHORIZED"
-  | "UNSUPPORTED"
-  | "UNKNOWN";
+const codes = [
+  "BLOB_UNKNOWN",
+  "BLOB_UPLOAD_INVALID",
+  "BLOB_UPLOAD_UNKNOWN",
+  "DENIED",
+  "DIGEST_INVALID",
+  "MANIFEST_BLOB_UNKNOWN",
+  "MANIFEST_INVALID",
+  "MANIFEST_UNKNOWN",
+  "NAME_INVALID",
+  "NAME_UNKNOWN",
+  "SIZE_INVALID",
+  "TOOMANYREQUESTS",
+  "UNAUTHORIZED",
+  "UNSUPPORTED",
+  "UNKNOWN",
+] as const;
+export type ContainerErrorCode = (typeof codes)[number];
 
 /** A refusal that has a code of its own in the specification. */
 export function containerRefusal(
@@ -44,20 +46,3 @@ export function containerCodeOf(status: number, code: string): ContainerErrorCod
   const own = /^container\.([a-z_]+)$/.exec(code)?.[1]?.toUpperCase();
   return codes.find((known) => known === own) ?? byStatus[status] ?? "UNKNOWN";
 }
-
-const codes: readonly ContainerErrorCode[] = [
-  "BLOB_UNKNOWN",
-  "BLOB_UPLOAD_INVALID",
-  "BLOB_UPLOAD_UNKNOWN",
-  "DENIED",
-  "DIGEST_INVALID",
-  "MANIFEST_BLOB_UNKNOWN",
-  "MANIFEST_INVALID",
-  "MANIFEST_UNKNOWN",
-  "NAME_INVALID",
-  "NAME_UNKNOWN",
-  "SIZE_INVALID",
-  "TOOMANYREQUESTS",
-  "UNAUTHORIZED",
-  "UNSUPPORTED",
-];

@@ -5,17 +5,14 @@ import { packagesWithIds } from "../../projections/package/registry.ts";
 import { type Answer, jsonAnswer } from "../core/answer.ts";
 import type { Deps } from "../core/deps.ts";
 import { digestIn } from "./blob.ts";
-import { type ContainerCall, type ContainerRequest, imagesOf } from "./call.ts";
+import { type ContainerCall, type ContainerRequest, imagesOf, queryParam } from "./call.ts";
 import { containerRefusal } from "./error.ts";
 import { unknownName } from "./name.ts";
 
 const tagsMax = 1_000;
 const referrersMax = 100;
 const nothing = "00000000-0000-0000-0000-000000000000";
-const indexType = "application/vnd.oci.image.index.v1+json";
-
-const param = ({ ctx }: ContainerRequest, name: string): string | undefined =>
-  [ctx.query[name] ?? []].flat()[0];
+export const indexType = "application/vnd.oci.image.index.v1+json";
 
 /** The first of the repositories that the repository is made of which has the image. @throws HttpRefusal 404 */
 async function mustFindImage(request: ContainerRequest, deps: Deps): Promise<PackageId> {
@@ -36,13 +33,13 @@ const listTags: ContainerCall = {
   async handle(request, deps) {
     const { full } = request.name;
     const image = await mustFindImage(request, deps);
-    const count = param(request, "n");
+    const count = queryParam(request.ctx, "n");
     if (count !== undefined && !/^\d{1,9}$/.test(count)) {
       throw containerRefusal(400, "UNSUPPORTED", "n is a number of tags.");
     }
     const limit = Math.min(Number(count ?? tagsMax), tagsMax);
     if (limit === 0) return jsonAnswer(200, { name: full, tags: [] });
-    const after = param(request, "last") ?? "";
+    const after = queryParam(request.ctx, "last") ?? "";
     const found = await tagsOfImage(deps.db, image, { after, limit: limit + 1 });
     const tags = found.slice(0, limit);
     const answer = jsonAnswer(200, { name: full, tags });
@@ -59,7 +56,7 @@ const listReferrers: ContainerCall = {
   operationId: "list-container-referrers",
   async handle(request, deps) {
     const { text: subject } = digestIn(request.params["digest"] ?? "");
-    const artifactType = param(request, "artifactType") || undefined;
+    const artifactType = queryParam(request.ctx, "artifactType") || undefined;
     const after = lastIn(request);
     const images = await imagesOf(request, deps);
     const existing = await packagesWithIds(deps.db, images);
@@ -74,14 +71,7 @@ const listReferrers: ContainerCall = {
       ...(row.artifact_type !== null && { artifactType: row.artifact_type }),
       ...(row.annotations !== null && { annotations: row.annotations }),
     }));
-    const answer: Answer = {
-      status: 200,
-      headers: {
-        "Content-Type": indexType,
-        ...(artifactType !== undefined && { "OCI-Filters-Applied": "artifactType" }),
-      },
-      body: JSON.stringify({ schemaVersion: 2, mediaType: indexType, manifests }),
-    };
+    const answer = referrersAnswer(manifests, artifactType);
     const last = found.length > referrersMax ? rows.at(-1)?.version_id : undefined;
     if (last === undefined) return answer;
     const query = { ...(artifactType !== undefined && { artifactType }), last };
@@ -89,8 +79,18 @@ const listReferrers: ContainerCall = {
   },
 };
 
+/** @param artifactType by which they were filtered */
+export function referrersAnswer(manifests: unknown, artifactType: string | undefined): Answer {
+  const headers = {
+    "Content-Type": indexType,
+    ...(artifactType !== undefined && { "OCI-Filters-Applied": "artifactType" }),
+  };
+  const body = JSON.stringify({ schemaVersion: 2, mediaType: indexType, manifests });
+  return { status: 200, headers, body };
+}
+
 function lastIn(request: ContainerRequest): string {
-  const last = param(request, "last") ?? nothing;
+  const last = queryParam(request.ctx, "last") ?? nothing;
   return /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(last) ? last : nothing;
 }
 

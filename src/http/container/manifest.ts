@@ -9,7 +9,6 @@ import {
   type ReadManifest,
 } from "../../platform/container/manifest.ts";
 import { readAnyManifest } from "../../platform/container/manifest-reader.ts";
-import { packageVersionIdOf } from "../../platform/package/coordinates.ts";
 import {
   digestOfTag,
   type ManifestMetadata,
@@ -17,7 +16,7 @@ import {
   manifestsWithDigests,
 } from "../../projections/container/manifest.ts";
 import type { RegistryRepositoryRow } from "../../projections/registry/repository.ts";
-import { type Answer, streamAnswer } from "../core/answer.ts";
+import { type Answer, emptyAnswer, streamAnswer } from "../core/answer.ts";
 import type { Deps } from "../core/deps.ts";
 import { openReferred } from "../file/referred-blob.ts";
 import { countDownload } from "../package/download-count.ts";
@@ -28,6 +27,7 @@ import {
   type ContainerRequest,
   imagePackageName,
   imagesOf,
+  manifestIdOf,
   targetOf,
 } from "./call.ts";
 import { containerRefusal } from "./error.ts";
@@ -38,17 +38,13 @@ const path = /^manifests\/(?<reference>[^/]+)$/;
 const fileName = "manifest.json";
 const tagParamsMax = 10;
 
-/** A version of the image's package. */
-const versionIdOf = (packageId: PackageId, digest: string) =>
-  packageVersionIdOf(packageId, { version: digest, key: digest });
-
 /** Manifests of the image with these digests which are not deleted. */
 async function manifestsOf(
   packageIds: readonly PackageId[],
   digests: readonly string[],
   { db }: Pick<Deps, "db">,
 ): Promise<readonly ManifestRow[]> {
-  const ids = packageIds.flatMap((id) => digests.map((digest) => versionIdOf(id, digest)));
+  const ids = packageIds.flatMap((id) => digests.map((digest) => manifestIdOf(id, digest)));
   return await manifestsWithDigests(db, ids);
 }
 
@@ -222,11 +218,11 @@ const remove: ContainerCall = {
     } else {
       const [row] = await manifestsOf([packageId], [reference], deps);
       if (row === undefined) throw manifestUnknown();
-      const id = versionIdOf(packageId, reference);
+      const id = manifestIdOf(packageId, reference);
       const command = { type: "DeletePackageVersion", packageId } as const;
       await change({ id, command }, request.request, deps);
     }
-    return { status: 202, headers: {}, body: "" };
+    return emptyAnswer(202);
   },
 };
 

@@ -16,6 +16,7 @@ import { askUpstream, failed, notThere, proxyOf } from "../registry/proxy/upstre
 import { packageIdsIn, proxySources } from "../registry/source.ts";
 import { digestIn } from "./blob.ts";
 import { type ContainerCall, type ContainerRequest, imagePackageName, imagesOf } from "./call.ts";
+import { indexType, referrersAnswer, withNext } from "./listing.ts";
 import { mustBeTag } from "./tag.ts";
 import { upstreamImage } from "./upstream.ts";
 
@@ -29,7 +30,6 @@ const accept = [
   "application/vnd.docker.distribution.manifest.list.v2+json",
   "application/vnd.docker.distribution.manifest.v2+json",
 ].join(", ");
-const indexType = "application/vnd.oci.image.index.v1+json";
 
 /** A read that an external registry answers; `repository` of the request is the proxy. */
 type ProxyRead = Pick<ContainerCall, "path" | "handle">;
@@ -190,9 +190,8 @@ const tags: ProxyRead = {
     const answer = jsonAnswer(200, { name: name.full, tags: shown });
     const hasMore = after.length > shown.length || found.length === tagsMax;
     if (!hasMore || shown.length === 0) return answer;
-    const next = new URLSearchParams({ n: String(limit), last: shown.at(-1) ?? "" });
-    const link = `</v2/${name.full}/tags/list?${next.toString()}>; rel="next"`;
-    return { ...answer, headers: { ...answer.headers, Link: link } };
+    const next = { n: String(limit), last: shown.at(-1) ?? "" };
+    return withNext(answer, `/v2/${name.full}/tags/list`, next);
   },
 };
 
@@ -207,17 +206,10 @@ const referrers: ProxyRead = {
     const at = { path: "", url: `${base}/referrers/${text}`, accept: indexType, login };
     const passing = { ...at, isPassing: true, bytesMax: listBytesMax };
     const document = await upstreamDocument({ proxy, ctx }, passing, deps);
-    const wanted = String(ctx.query["artifactType"] ?? "");
+    const wanted = String(ctx.query["artifactType"] ?? "") || undefined;
     const all = jsonOf(document, Referrers).manifests;
-    const manifests = all.filter((each) => wanted === "" || each["artifactType"] === wanted);
-    return {
-      status: 200,
-      headers: {
-        "Content-Type": indexType,
-        ...(wanted !== "" && { "OCI-Filters-Applied": "artifactType" }),
-      },
-      body: JSON.stringify({ schemaVersion: 2, mediaType: indexType, manifests }),
-    };
+    const manifests = all.filter((each) => wanted === undefined || each["artifactType"] === wanted);
+    return referrersAnswer(manifests, wanted);
   },
 };
 

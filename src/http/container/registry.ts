@@ -7,13 +7,13 @@ import { neighbourhoodOf } from "../../platform/network.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import type { ApiLimit } from "../access/api-limit.ts";
 import { type Answer, jsonAnswer, send } from "../core/answer.ts";
+import { callAt, readMethod } from "../core/call-at.ts";
 import { failedAnswer, HttpRefusal } from "../core/errors.ts";
 import { peerOf } from "../core/peer.ts";
 import { requestContext } from "../core/serve.ts";
 import { noteCaller, noteOperation, stateOf } from "../core/state.ts";
 import { watchConnection } from "../core/stream.ts";
 import type { RegistryAccessDeps } from "../registry/access.ts";
-import { callAt } from "../registry/call-at.ts";
 import {
   type ContainerAccessDeps,
   catalogCaller,
@@ -99,7 +99,7 @@ async function answerCatalog(ctx: Context, deps: Using): Promise<void> {
 
 async function answerCall(ctx: Context, deps: Using): Promise<void> {
   const { name, rest } = named(ctx);
-  const { call, params } = callAt(ctx, calls, rest, nothingHere);
+  const { call, params } = callAt(ctx, calls, { path: rest, method: readMethod(ctx) }, nothingHere);
   noteOperation(ctx, call.operationId);
   const access = await containerAccess(ctx, name, call.right, deps);
   const { caller, repository, again: mustStill } = access;

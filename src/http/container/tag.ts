@@ -2,12 +2,11 @@ import { containerTag } from "../../commands/container/tag.ts";
 import { currentState } from "../../commands/core/handle.ts";
 import type { PackageId } from "../../events/core/ids.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
-import { packageVersionIdOf } from "../../platform/package/coordinates.ts";
 import { digestOfTag, manifestsWithDigests } from "../../projections/container/manifest.ts";
 import type { RegistryRepositoryRow } from "../../projections/registry/repository.ts";
 import type { Deps } from "../core/deps.ts";
 import { provedStamp } from "../registry/stamp.ts";
-import type { ContainerRequest } from "./call.ts";
+import { type ContainerRequest, manifestIdOf } from "./call.ts";
 import { containerRefusal } from "./error.ts";
 
 /** OCI distribution-spec, "Pulling manifests". */
@@ -24,16 +23,12 @@ const streamId = (packageId: PackageId, tag: string): string =>
   deterministicId("container tag", packageId, tag);
 
 type Tagged = Readonly<{ packageId: PackageId; tag: string }>;
+type Tagging = Tagged & Readonly<{ digest: string; target: RegistryRepositoryRow }>;
 
 /** @throws Refusal 409 when it names another manifest, and the repository overwrites nothing */
 export async function setTag(
   { request }: ContainerRequest,
-  {
-    packageId,
-    tag,
-    digest,
-    target,
-  }: Tagged & Readonly<{ digest: string; target: RegistryRepositoryRow }>,
+  { packageId, tag, digest, target }: Tagging,
   deps: Deps,
 ): Promise<void> {
   const { settings } = target;
@@ -54,8 +49,8 @@ async function freedDigest(
     const { digest: said } = await currentState(store, containerTag, streamId(packageId, tag));
     return said;
   }
-  const version = packageVersionIdOf(packageId, { version: digest, key: digest });
-  return (await manifestsWithDigests(db, [version])).length === 0 ? digest : null;
+  const found = await manifestsWithDigests(db, [manifestIdOf(packageId, digest)]);
+  return found.length === 0 ? digest : null;
 }
 
 export async function removeTag(

@@ -15,17 +15,14 @@ import {
   type Upload,
 } from "../../platform/container/upload.ts";
 import type { RegistryRepositoryRow } from "../../projections/registry/repository.ts";
-import type { Answer } from "../core/answer.ts";
+import { type Answer, emptyAnswer } from "../core/answer.ts";
 import type { Deps } from "../core/deps.ts";
 import { uploadBytesMax, uploadRoom } from "../registry/store.ts";
 import { blobsOfImages, createdBlob, digestIn, mounted } from "./blob.ts";
-import { type ContainerCall, type ContainerRequest, targetOf } from "./call.ts";
+import { type ContainerCall, type ContainerRequest, queryParam, targetOf } from "./call.ts";
 import { containerRefusal } from "./error.ts";
 
 const path = /^blobs\/uploads\/(?<upload>[0-9a-f-]{36})$/;
-
-const param = ({ ctx }: ContainerRequest, name: string): string | undefined =>
-  [ctx.query[name] ?? []].flat()[0];
 
 const begin: ContainerCall = {
   method: "POST",
@@ -34,17 +31,13 @@ const begin: ContainerCall = {
   operationId: "begin-container-upload",
   async handle(request, deps) {
     const { image } = await targetOf(request, deps);
-    const mount = param(request, "mount");
+    const mount = queryParam(request.ctx, "mount");
     if (mount !== undefined) {
-      const found = await mounted(
-        request,
-        { digest: mount, from: param(request, "from") },
-        image,
-        deps,
-      );
+      const wanted = { digest: mount, from: queryParam(request.ctx, "from") };
+      const found = await mounted(request, wanted, image, deps);
       if (found !== undefined) return createdBlob(blobAt(request, found.digest), found.digest);
     }
-    const whole = param(request, "digest");
+    const whole = queryParam(request.ctx, "digest");
     // Refused before an upload begins.
     const digest = whole === undefined ? undefined : digestIn(whole);
     const upload = await beginUpload(deps.db, image, request.caller.userId ?? "");
@@ -70,7 +63,7 @@ const complete: ContainerCall = {
   right: "write",
   operationId: "finish-container-upload",
   async handle(request, deps) {
-    const digest = digestIn(param(request, "digest") ?? "");
+    const digest = digestIn(queryParam(request.ctx, "digest") ?? "");
     const { image } = await targetOf(request, deps);
     const upload = await findOwn(request, image, deps);
     if (upload !== undefined) return await finish(request, upload, digest, deps);
@@ -96,7 +89,7 @@ const cancel: ContainerCall = {
   operationId: "cancel-container-upload",
   async handle(request, deps) {
     await cancelUpload(deps.db, (await mustFind(request, deps)).id);
-    return { status: 204, headers: {}, body: "" };
+    return emptyAnswer(204);
   },
 };
 
@@ -125,15 +118,14 @@ function uploadUnknown() {
 const blobAt = ({ name }: ContainerRequest, digest: string): string =>
   `/v2/${name.full}/blobs/${digest}`;
 
-const rangeOf = (bytes: number): string => `0-${Math.max(0, bytes - 1)}`;
+const stateHeaders = ({ name }: ContainerRequest, { id, bytes }: Upload) => ({
+  Location: `/v2/${name.full}/blobs/uploads/${id}`,
+  Range: `0-${Math.max(0, bytes - 1)}`,
+  "Docker-Upload-UUID": id,
+});
 
-function progress({ name }: ContainerRequest, code: 202 | 204, { id, bytes }: Upload): Answer {
-  const headers = {
-    Location: `/v2/${name.full}/blobs/uploads/${id}`,
-    Range: rangeOf(bytes),
-    "Docker-Upload-UUID": id,
-    "Content-Length": "0",
-  };
+function progress(request: ContainerRequest, code: 202 | 204, upload: Upload): Answer {
+  const headers = { ...stateHeaders(request, upload), "Content-Length": "0" };
   return { status: code, headers, body: "" };
 }
 
@@ -183,13 +175,8 @@ function rangeIn(request: ContainerRequest, upload: Upload): number | undefined 
   throw outOfOrder(request, upload, `The next byte is number ${upload.bytes}.`);
 }
 
-function outOfOrder({ name }: ContainerRequest, { id, bytes }: Upload, message: string) {
-  return containerRefusal(416, "BLOB_UPLOAD_INVALID", message, {
-    Location: `/v2/${name.full}/blobs/uploads/${id}`,
-    Range: rangeOf(bytes),
-    "Docker-Upload-UUID": id,
-  });
-}
+const outOfOrder = (request: ContainerRequest, upload: Upload, message: string) =>
+  containerRefusal(416, "BLOB_UPLOAD_INVALID", message, stateHeaders(request, upload));
 
 async function finish(
   request: ContainerRequest,

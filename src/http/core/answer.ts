@@ -66,6 +66,9 @@ export function streamAnswer(status: number, reply: StreamReply): Answer {
   return { status: reply.status ?? usual, headers, body, ...(untilClose && { untilClose }) };
 }
 
+export const textAnswer = (body: string | Buffer, type = "text/plain; charset=utf-8"): Answer =>
+  streamAnswer(200, { body, type });
+
 /** RFC 6266: the exact name in `filename*`, an ASCII shadow of it for old clients. */
 export function attachment(fileName: string): string {
   const ascii = fileName.replaceAll(/[^\x20-\x7e]|["\\%]/g, "_");

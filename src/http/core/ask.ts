@@ -10,6 +10,7 @@ import { neighbourhoodOf } from "../../platform/network.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { isStorableValue } from "../../platform/storable-text.ts";
 import type { Until } from "../../projections/audit/happened.ts";
+import type { Part } from "../../projections/list/list-rows.ts";
 import { tokenNeeded } from "../access/authenticate.ts";
 import type { Caller, Gate, Resolved } from "../access/gate.ts";
 import { mustBeFound } from "../access/role-access.ts";
@@ -20,11 +21,11 @@ import type { Deps } from "./deps.ts";
 import type { Progress } from "./idempotency.ts";
 import { readParams } from "./input.ts";
 import { isOpenToAll, mustBeFor, neededHere, resolveOwner, resultAt } from "./operation.ts";
-import type { Listed, PageRequest } from "./paging.ts";
+import { type Listed, pageRequest } from "./paging.ts";
 import { peerOf } from "./peer.ts";
 import type { RequestFor } from "./request.ts";
 import type { HandlerInput, Route } from "./route.ts";
-import { check, invalid } from "./schema.ts";
+import { check, checked, invalid } from "./schema.ts";
 import { reportingTo, requestContext } from "./serve.ts";
 
 /** The input of an operation, as texts of a URL and a body before they are parsed. */
@@ -242,15 +243,14 @@ function inputOf(route: Route, given: Given) {
 /** @throws Refusal 422 for what is neither a time nor a position */
 function untilIn({ asOf }: Given): Until | undefined {
   if (asOf === undefined) return undefined;
-  const checked = check(AsOfQuery, { asOf });
-  if (!checked.ok) throw invalid(checked.errors);
+  checked(AsOfQuery, { asOf });
   return untilOf(asOf);
 }
 
 const sizeDefault = 30;
 
-function pageOf({ list }: Route, { page }: Given): PageRequest | undefined {
+function pageOf({ list }: Route, { page }: Given): Part | undefined {
   if (list === undefined) return undefined;
   const { number, size } = page ?? { number: 0, size: sizeDefault };
-  return { number, size, offset: number * size };
+  return pageRequest({ page: number, size });
 }

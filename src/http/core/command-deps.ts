@@ -25,6 +25,20 @@ export function projectStampOf(
   return { projectId: request.project.id, ...stampOf(request, deps) };
 }
 
+/** A command about something of a project, before it is known of which, by whom and when. */
+export type Unplaced<Command> = Command extends unknown
+  ? Omit<Command, "projectId" | keyof Stamp>
+  : never;
+
+export function placed<Command>(
+  order: Unplaced<Command>,
+  request: AtProject,
+  deps: Clock,
+): Command {
+  // Each member of the union lost these fields, and gets them back.
+  return { ...order, ...projectStampOf(request, deps) } as Command;
+}
+
 export type Unstamped<Command> = Command extends unknown ? Omit<Command, keyof Stamp> : never;
 
 export function stamped<Command>(command: Unstamped<Command>, stamp: Stamp): Command {

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-import { Refusal } from "../../platform/refusal.ts";
+import { fieldRefusal } from "./schema.ts";
 
 /** A day, a time, or nothing at all. */
 export const Expiry = z
@@ -23,7 +23,5 @@ export function endOf(text: string | null | undefined): string | null {
 export function mustBeAhead(expiresAt: string | null, now: Date, code: string): void {
   if (expiresAt === null || expiresAt >= now.toISOString()) return;
   const message = "This time has passed already.";
-  throw new Refusal("unprocessable", code, message, {
-    errors: [{ field: "expiresAt", code, message }],
-  });
+  throw fieldRefusal("expiresAt", code, message);
 }

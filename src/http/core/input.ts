@@ -3,8 +3,9 @@ import type { Context } from "koa";
 import type { FieldError } from "../../platform/refusal.ts";
 import { isStorableText } from "../../platform/storable-text.ts";
 import type { Until } from "../../projections/audit/happened.ts";
+import type { Part } from "../../projections/list/list-rows.ts";
 import { AsOfQuery, untilOf } from "./as-of.ts";
-import { type PageRequest, pageQuery, pageRequest } from "./paging.ts";
+import { pageQuery, pageRequest } from "./paging.ts";
 import type { Route } from "./route.ts";
 import { type Checked, check, invalid } from "./schema.ts";
 
@@ -23,7 +24,7 @@ export function readParams(
 export type Input = Readonly<{
   query: unknown;
   body: unknown;
-  page: PageRequest | undefined;
+  page: Part | undefined;
   asOf: Until | undefined;
 }>;
 

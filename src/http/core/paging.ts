@@ -1,5 +1,6 @@
 import { z } from "zod";
 
+import type { Part, Slice } from "../../projections/list/list-rows.ts";
 import { int } from "./schema.ts";
 
 const sizeDefault = 10;
@@ -18,10 +19,8 @@ export function pageQuery(defaultSize = sizeDefault) {
   });
 }
 
-export type PageRequest = Readonly<{ number: number; size: number; offset: number }>;
-
-export function pageRequest(query: Readonly<{ page: number; size: number }>): PageRequest {
-  return { number: query.page, size: query.size, offset: query.page * query.size };
+export function pageRequest({ page, size }: Readonly<{ page: number; size: number }>): Part {
+  return { limit: size, offset: page * size };
 }
 
 /** What a list operation answers: the rows of the page and how many there are in all. */
@@ -36,16 +35,28 @@ export const PageInfo = z
   })
   .meta({ id: "Page" });
 
+/** The answer of a list, of the rows that a query found. */
+export async function listed<Row, Item>(
+  found: Promise<Slice<Row>>,
+  present: (row: Row) => Item | Promise<Item>,
+): Promise<Listed<Item>> {
+  const { rows, total: totalElements } = await found;
+  return { items: await Promise.all(rows.map((row) => present(row))), totalElements };
+}
+
 /** The schema of a whole answer: `_embedded.<name>` and `page`. */
 export function envelopeOf<Item extends z.ZodType>(name: string, item: Item) {
   return z.object({ _embedded: z.object({ [name]: z.array(item) }), page: PageInfo });
 }
 
-export function envelope<Item>(name: string, page: PageRequest, listed: Listed<Item>) {
-  const { items, totalElements } = listed;
-  const totalPages = Math.ceil(totalElements / page.size);
-  return {
-    _embedded: { [name]: items },
-    page: { size: page.size, totalElements, totalPages, number: page.number },
-  };
+export function envelope<Item>(name: string, page: Part, { items, totalElements }: Listed<Item>) {
+  return { _embedded: { [name]: items }, page: pageInfo(page, totalElements) };
+}
+
+export function pageInfo(
+  { limit, offset }: Part,
+  totalElements: number,
+): z.output<typeof PageInfo> {
+  const totalPages = Math.ceil(totalElements / limit);
+  return { size: limit, totalElements, totalPages, number: offset / limit };
 }

@@ -1,22 +1,78 @@
-import type { z } from "zod";
+import { z } from "zod";
+import {
+  PackageId,
+  PackageVersionId,
+  RegistryRepositoryId,
+  ReleaseId,
+  SshKeyId,
+  UserId,
+  Uuid,
+} from "../../events/core/ids.ts";
 import type { Settings } from "../../events/instance/settings.ts";
+import { IssueCommentId } from "../../events/issue/issue-comment.ts";
+import { LabelId } from "../../events/label/label.ts";
 import type { Scope } from "../../events/token/access-token.ts";
+import type { Part } from "../../projections/list/list-rows.ts";
 import type { Access } from "../access/access.ts";
 import type { Streamed, StreamReply } from "./answer.ts";
 import type { AsOf } from "./as-of.ts";
 import type { Deps } from "./deps.ts";
-import type { Listed, PageRequest } from "./paging.ts";
+import type { Listed } from "./paging.ts";
 import type { RequestContext, RequestFor } from "./request.ts";
+import { int } from "./schema.ts";
 
 export type Method = "get" | "post" | "put" | "patch" | "delete";
 export type RoutePath = `/${string}`;
-/** Statuses of refusals that an operation is documented to give. */
-export type RefusalStatus = 400 | 403 | 404 | 405 | 409 | 413 | 422;
+/** Statuses of refusals that not every operation gives. */
+export type RefusalStatus = 400 | 404 | 405 | 409;
 
 /** A schema for a JSON answer, nothing at all, or bytes of the handler's own making. */
 export type Reply = z.ZodType | "empty" | "stream";
 
 type OutputOf<Schema> = Schema extends z.ZodType ? z.output<Schema> : undefined;
+
+/** What means the same in every path, unless an operation declares it otherwise. */
+const named = {
+  approvalRuleUuid: Uuid,
+  artifactUuid: Uuid,
+  commentId: IssueCommentId,
+  deliveryId: Uuid,
+  discussionUuid: Uuid,
+  environmentId: Uuid,
+  id: Uuid,
+  invitationUuid: Uuid,
+  keyUuid: SshKeyId,
+  labelUuid: LabelId,
+  /** Of an issue or a merge request. */
+  localId: int({ min: 1, max: 2 ** 31 - 1 }),
+  mailUuid: Uuid,
+  noteUuid: Uuid,
+  packageUuid: PackageId,
+  projectUuid: Uuid,
+  registryRepositoryUuid: RegistryRepositoryId,
+  releaseUuid: ReleaseId,
+  replayId: Uuid,
+  reportUuid: Uuid,
+  runnerUuid: Uuid,
+  transferUuid: Uuid,
+  userUuid: UserId,
+  versionUuid: PackageVersionId,
+} as const satisfies Readonly<Record<string, z.ZodType>>;
+type Named = typeof named;
+
+/** What a path names: `ownerAlias` of `/project/{ownerAlias}`. */
+export type NamesIn<Path extends string> = Path extends `${string}{${infer Name}}${infer Rest}`
+  ? Name | NamesIn<Rest>
+  : never;
+
+type DeclaredOf<Schema> = Schema extends z.ZodType ? z.output<Schema> : unknown;
+
+type ParamsOf<Path extends RoutePath, Schema> = DeclaredOf<Schema> &
+  Readonly<{
+    [Name in Exclude<NamesIn<Path>, keyof DeclaredOf<Schema>>]: Name extends keyof Named
+      ? z.output<Named[Name]>
+      : string;
+  }>;
 
 type ResultOf<R extends Reply, List> = R extends z.ZodType
   ? List extends string
@@ -29,8 +85,6 @@ type ResultOf<R extends Reply, List> = R extends z.ZodType
 
 type Declaration = Readonly<{
   method: Method;
-  /** OpenAPI form: `/project/{ownerAlias}`. A malformed parameter lets the next route that fits try. */
-  path: RoutePath;
   /** Further forms that clients in the field use, for example with a slash at the end. */
   alsoAt?: readonly RoutePath[];
   /** verbNoun; names the operation in logs, metrics, OpenAPI. */
@@ -85,12 +139,14 @@ type Declaration = Readonly<{
   bodyBytesMax?: number;
   /** Default page size of a list, when it is not 10. */
   pageSize?: number;
-  errors: readonly RefusalStatus[];
+  /** Further statuses of refusals, beside those that follow from the declaration (see `failing`). */
+  errors?: readonly RefusalStatus[];
 }>;
 
 export type RouteDefinition<
   A extends Access,
-  Params extends z.ZodType | undefined,
+  Path extends RoutePath,
+  Params extends z.ZodObject | undefined,
   Query extends z.ZodType | undefined,
   Body extends z.ZodType | undefined,
   R extends Reply,
@@ -98,6 +154,9 @@ export type RouteDefinition<
 > = Declaration &
   Readonly<{
     access: A;
+    /** OpenAPI form: `/project/{ownerAlias}`. A malformed parameter lets the next route that fits try. */
+    path: Path;
+    /** Of what the path names, where that is neither what `named` says nor a text. */
     params?: Params;
     query?: Query;
     body?: Body;
@@ -107,10 +166,10 @@ export type RouteDefinition<
     list?: List;
     handle: (
       input: Readonly<{
-        params: OutputOf<Params>;
+        params: ParamsOf<Path, Params>;
         query: OutputOf<Query>;
         body: OutputOf<Body>;
-        page: List extends string ? PageRequest : undefined;
+        page: List extends string ? Part : undefined;
         request: RequestFor<A>;
       }>,
       deps: Deps,
@@ -121,7 +180,8 @@ export type RouteDefinition<
 export type Route = Declaration &
   Readonly<{
     access: Access;
-    params: z.ZodType | undefined;
+    path: RoutePath;
+    params: z.ZodObject | undefined;
     query: z.ZodType | undefined;
     body: z.ZodType | undefined;
     reply: Reply;
@@ -133,7 +193,7 @@ export type HandlerInput = Readonly<{
   params: unknown;
   query: unknown;
   body: unknown;
-  page: PageRequest | undefined;
+  page: Part | undefined;
   request: RequestContext;
 }>;
 
@@ -143,14 +203,33 @@ export type HandlerInput = Readonly<{
  */
 export function route<
   const A extends Access,
+  const Path extends RoutePath,
   R extends Reply,
-  Params extends z.ZodType | undefined = undefined,
+  Params extends z.ZodObject | undefined = undefined,
   Query extends z.ZodType | undefined = undefined,
   Body extends z.ZodType | undefined = undefined,
   const List extends string | undefined = undefined,
->(definition: RouteDefinition<A, Params, Query, Body, R, List>): Route {
-  const { params, query, body, list } = definition;
+>(definition: RouteDefinition<A, Path, Params, Query, Body, R, List>): Route {
+  const { path, query, body, list } = definition;
+  const params = paramsOf(path, definition.params, named);
   // The machinery hands over what the declared schemas and access promise: that is what the cast says.
   const handle = definition.handle as unknown as Route["handle"];
   return { ...definition, params, query, body, list, handle };
+}
+
+/** Of the parameters of a path, in order. */
+export const namesIn = (path: RoutePath): readonly string[] =>
+  [...path.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => name);
+
+/** What a path names beside the declared parameters and those `known` is a text. */
+export function paramsOf(
+  path: RoutePath,
+  declared: z.ZodObject | undefined,
+  known: Readonly<Record<string, z.ZodType>> = {},
+): z.ZodObject | undefined {
+  const names = namesIn(path);
+  const own = Object.keys(declared?.shape ?? {});
+  if (names.length === own.length && names.every((name) => own.includes(name))) return declared;
+  const shape = new Map(Object.entries({ ...known, ...declared?.shape }));
+  return z.object(Object.fromEntries(names.map((name) => [name, shape.get(name) ?? z.string()])));
 }

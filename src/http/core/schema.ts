@@ -96,6 +96,13 @@ export function check<Schema extends z.ZodType>(
   return { ok: false, errors: once(issues.map(fieldError)) };
 }
 
+/** The same for input that is no part of a declared operation. @throws Refusal 422 that lists every mistake */
+export function checked<Schema extends z.ZodType>(schema: Schema, value: unknown) {
+  const result = check(schema, value);
+  if (!result.ok) throw invalid(result.errors);
+  return result.data;
+}
+
 /** One text may break several rules in the same way: an empty one is too short and of no form. */
 function once(errors: readonly FieldError[]): readonly FieldError[] {
   const seen = new Set<string>();
@@ -122,6 +129,11 @@ export function invalid(all: readonly FieldError[]): Refusal {
     field === "" ? message : `${field}: ${message}`,
   );
   return new Refusal("unprocessable", "request.invalid", lines.join(" "), { errors });
+}
+
+/** Refuses one field for a reason of its own. */
+export function fieldRefusal(field: string, code: string, message: string): Refusal {
+  return new Refusal("unprocessable", code, message, { errors: [{ field, code, message }] });
 }
 
 /**

@@ -35,15 +35,11 @@ export type Machinery = Readonly<{
   bodyLimits?: BodyLimits;
 }>;
 
-/** A line that is silent for so long is dead; the largest file on a slow one takes hours. */
-const uploadLimits = {
-  idleMs: 60_000,
-  totalMs: 6 * 60 * 60_000,
-  slow: { bytesMin: 60 * 1024, withinMs: 60_000 },
-} as const;
-
-/** The same for what is sent: a reader that is slower than this has gone, or waits on purpose. */
-export const downloadLimits = {
+/**
+ * A line that is silent for so long is dead; the largest file on a slow one takes hours. A reader that is slower than
+ * this has gone, or waits on purpose.
+ */
+export const transferLimits = {
   idleMs: 60_000,
   totalMs: 6 * 60 * 60_000,
   slow: { bytesMin: 60 * 1024, withinMs: 60_000 },
@@ -80,7 +76,7 @@ async function serveInOrder(
   const caller = made?.first.caller ?? (await prove(ctx, matched, proved));
 
   // A reader that stalls holds a process, or a file, for as long.
-  if (route.reply === "stream" || route.alsoAs !== undefined) watchConnection(ctx, downloadLimits);
+  if (route.reply === "stream" || route.alsoAs !== undefined) watchConnection(ctx, transferLimits);
   const work = async (bytes?: Buffer): Promise<void> => {
     const { bytes: body, input } = await takeIn(
       ctx,
@@ -357,7 +353,7 @@ export function requestContext(ctx: Context, deps: Deps, made: Made): RequestCon
       return signal();
     },
     incoming: (bytesMax) => {
-      watchConnection(ctx, uploadLimits);
+      watchConnection(ctx, transferLimits);
       return { contentType: ctx.get("content-type"), body: requestBody(ctx, bytesMax) };
     },
   };

@@ -127,7 +127,6 @@ const getEvents = route({
   description,
   scope: "USER_WRITE",
   access: "admin",
-  errors: [403, 422],
   handle: ({ query, request }, deps) => {
     const { mustStillMay } = request;
     return answer({ query, request, filter: filterOf(query), mustStillMay }, deps);
@@ -148,8 +147,6 @@ const getProjectEvents = route({
   description: `${description} What only its ADMINs may read elsewhere, only they get here.`,
   scope: projectScope.read,
   access: "project:GUEST",
-  params: projectScope.params,
-  errors: [403, 404, 422],
   handle: ({ query, request }, deps) => {
     const { project, role, userId } = request;
     const filter = filterOf(query, role === "ADMIN" ? undefined : visibleToAll);

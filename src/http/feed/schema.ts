@@ -65,7 +65,6 @@ const getSchema = route({
   scope: "none",
   access: "anonymous",
   reply: "stream",
-  errors: [],
   handle: async () => ({ ...document(), type: "application/schema+json" }),
 });
 

@@ -1,6 +1,7 @@
 import { PassThrough, type Readable } from "node:stream";
 import { Busboy, type BusboyFileStream, type BusboyInstance } from "@fastify/busboy";
 
+import type { HeldBlob } from "../../platform/blob/blobs.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import type { Incoming } from "../core/request.ts";
 import { invalid } from "../core/schema.ts";
@@ -13,6 +14,9 @@ export type FormFile = Readonly<{
   key: string;
 }>;
 
+/** What a file was made of, which is given back when the form as a whole is refused. */
+export type TakenFile = Readonly<{ blob: Pick<HeldBlob, "release"> }>;
+
 export type FormFiles<Taken> = Readonly<{
   /** Under which files are expected. */
   key: string;
@@ -23,8 +27,6 @@ export type FormFiles<Taken> = Readonly<{
   take: (file: FormFile, index: number) => Promise<Taken>;
   /** Given: the form has fields beside its files, which may be long, and each is handed over. */
   field?: (name: string, value: string) => void;
-  /** Gives back what was taken when the form as a whole is refused. */
-  undo: (taken: Taken) => Promise<void>;
 }>;
 
 /** Beside files there is nothing to say: more is an attack on memory. */
@@ -46,7 +48,7 @@ const fieldLimits = { ...limits, fields: 1_000, fieldSize: 512 * 1024 } as const
  * @throws Refusal 400 `body.not_multipart`, `body.cut`; 422 for files under other keys, none, or too
  *   many; what `take` throws
  */
-export async function receiveFiles<Taken>(
+export async function receiveFiles<Taken extends TakenFile>(
   { contentType, body }: Incoming,
   form: FormFiles<Taken>,
 ): Promise<readonly Taken[]> {
@@ -101,7 +103,7 @@ export async function receiveFiles<Taken>(
   const taken = settled.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
   const failed = settled.find((one) => one.status === "rejected");
   if (failure === undefined && failed === undefined) return taken;
-  await Promise.all(taken.map(form.undo));
+  await Promise.all(taken.map(({ blob }) => blob.release()));
   throw failure ?? failed?.reason;
 }
 

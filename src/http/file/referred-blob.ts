@@ -1,4 +1,7 @@
 import { BlobMissing } from "../../platform/blob/store.ts";
+import type { Deps } from "../core/deps.ts";
+import type { RequestContext } from "../core/request.ts";
+import { requestedPortion } from "./byte-range.ts";
 
 /**
  * Opens what something refers to. Between the read of the reference and the opening another content may take
@@ -23,4 +26,24 @@ export async function openReferred<Row, Opened>(
       if (digestOf(row) === error.digest) throw error;
     }
   }
+}
+
+/**
+ * The part of such a content that a request selects by Range, and how the answer describes it.
+ *
+ * @throws HttpRefusal 416 `blob.range_unsatisfiable`; what `find` throws
+ */
+export function openPortion<Row extends Readonly<{ sha256: string; bytes: number | bigint }>>(
+  find: () => Promise<Row>,
+  request: Pick<RequestContext, "header">,
+  { blobs }: Pick<Deps, "blobs">,
+) {
+  const open = async (row: Row) => {
+    const content = { tag: row.sha256, bytes: Number(row.bytes) };
+    const { part, last, bytes } = requestedPortion(request, content);
+    const body = await blobs.read(row.sha256, part);
+    const reply = { body, bytes, acceptRanges: true, ...(part && { part }) };
+    return { row, reply, endsIt: last === content.bytes - 1 };
+  };
+  return openReferred(find, open, ({ sha256 }) => sha256);
 }

@@ -4,8 +4,9 @@ import { Alias } from "../../events/core/ids.ts";
 import { gitConnections } from "../../git/connections.ts";
 import { type LfsOperation, lfsTokens } from "../../platform/key/lfs-token.ts";
 import { Refusal } from "../../platform/refusal.ts";
+import { callAt } from "../core/call-at.ts";
 import type { Deps } from "../core/deps.ts";
-import { failedAnswer, HttpRefusal } from "../core/errors.ts";
+import { failedAnswer } from "../core/errors.ts";
 import { whenClosed } from "../core/peer.ts";
 import { noteCaller, noteOperation, stateOf } from "../core/state.ts";
 import { watchConnection } from "../core/stream.ts";
@@ -37,7 +38,7 @@ export function lfsHttp(deps: LfsHttpDeps): Middleware {
     if (named === undefined) return await next();
     try {
       const [ownerAlias, projectAlias, rest] = named;
-      const { call, params } = callAt(ctx, rest);
+      const { call, params } = callAt(ctx, calls, { path: rest }, nothingHere);
       noteOperation(ctx, call.operationId);
       const names = { ownerAlias, projectAlias };
       const known = Object.values(names).every((name) => Alias.safeParse(name).success);
@@ -68,21 +69,8 @@ export function lfsHttp(deps: LfsHttpDeps): Middleware {
   };
 }
 
-/** @throws Refusal 404; HttpRefusal 405 */
-function callAt(ctx: Context, rest: string) {
-  const fitting = calls.flatMap((call) => {
-    const match = call.path.exec(rest);
-    return match === null ? [] : [{ call, params: match.groups ?? {} }];
-  });
-  const found = fitting.find(({ call }) => call.method === ctx.method);
-  if (found !== undefined) return found;
-  if (fitting.length === 0) {
-    throw new Refusal("not_found", "route.not_found", "There is nothing at this path.");
-  }
-  const allow = fitting.map(({ call }) => call.method).join(", ");
-  const message = `${ctx.method} is not a method of this path.`;
-  throw new HttpRefusal(405, "route.method_not_allowed", message, { Allow: allow });
-}
+const nothingHere = (): Refusal =>
+  new Refusal("not_found", "route.not_found", "There is nothing at this path.");
 
 /** In the form that git-lfs prints: git-lfs/docs/api/batch.md, "Response Errors". */
 function answerRefusal(ctx: Context, error: unknown, { log }: Pick<Deps, "log">): void {

@@ -16,16 +16,9 @@ import {
 } from "../../projections/git/lfs-lock.ts";
 import { atLeast } from "../access/access.ts";
 import type { Deps } from "../core/deps.ts";
-import { int, nameLengthMax, pathLengthMax } from "../core/schema.ts";
+import { checked, int, nameLengthMax, pathLengthMax } from "../core/schema.ts";
 import type { LfsAccess } from "./lfs-access.ts";
-import {
-  type LfsCall,
-  type LfsRequest,
-  lfsAnswer,
-  lfsBody,
-  lfsInput,
-  lfsMetadata,
-} from "./lfs-request.ts";
+import { type LfsCall, type LfsRequest, lfsAnswer, lfsBody, lfsMetadata } from "./lfs-request.ts";
 
 /** git-lfs reads on until there is no cursor. */
 const pageMax = 100;
@@ -48,7 +41,7 @@ const list: LfsCall = {
   operationId: "lfs-list-locks",
   async handle(request, deps) {
     const { project } = await request.prove("download");
-    const query = lfsInput(ListQuery, given(request.ctx.query));
+    const query = checked(ListQuery, given(request.ctx.query));
     const { rows, next } = await found(deps, project.id, query);
     lfsAnswer(request, 200, { locks: rows.map(present), ...next });
   },

@@ -16,19 +16,11 @@ import {
 import { send, streamAnswer } from "../core/answer.ts";
 import type { Deps } from "../core/deps.ts";
 import { HttpRefusal } from "../core/errors.ts";
-import { nameLengthMax } from "../core/schema.ts";
+import { checked, nameLengthMax } from "../core/schema.ts";
 import { requestBody } from "../core/stream.ts";
-import { requestedPortion } from "../file/byte-range.ts";
-import { openReferred } from "../file/referred-blob.ts";
+import { openPortion } from "../file/referred-blob.ts";
 import { issueFor, type LfsAccess, mayStillUpload } from "./lfs-access.ts";
-import {
-  type LfsCall,
-  type LfsRequest,
-  lfsAnswer,
-  lfsBody,
-  lfsInput,
-  lfsMetadata,
-} from "./lfs-request.ts";
+import { type LfsCall, type LfsRequest, lfsAnswer, lfsBody, lfsMetadata } from "./lfs-request.ts";
 
 /** git-lfs requests a hundred objects at a time. */
 const batchMax = 1_000;
@@ -175,16 +167,13 @@ const download: LfsCall = {
     const { ctx, params } = request;
     const { project } = await request.prove("download");
     const header = (name: string): string => ctx.get(name);
-    const find = () => mustFind(deps, project.id, params["oid"] ?? "");
-    const open = async (row: Awaited<ReturnType<typeof find>>) => {
-      const content = { tag: row.oid, bytes: Number(row.bytes) };
-      const { part, bytes } = requestedPortion({ header }, content);
-      const body = await deps.blobs.read(row.oid, part);
-      return { tag: row.oid, reply: { body, bytes, ...(part && { part }) } };
+    const find = async () => {
+      const { oid: sha256, bytes } = await mustFind(deps, project.id, params["oid"] ?? "");
+      return { sha256, bytes };
     };
-    const { tag, reply: opened } = await openReferred(find, open, ({ oid }) => oid);
-    const reply = { ...opened, type: "application/octet-stream", acceptRanges: true } as const;
-    send(ctx, streamAnswer(200, { ...reply, fileName: tag }), tag);
+    const { row, reply } = await openPortion(find, { header }, deps);
+    const type = "application/octet-stream";
+    send(ctx, streamAnswer(200, { ...reply, type, fileName: row.sha256 }), row.sha256);
   },
 };
 
@@ -195,7 +184,7 @@ const verify: LfsCall = {
   async handle(request, deps) {
     const { project } = await request.prove("upload");
     const { oid, size } = await lfsBody(request, NamedObject);
-    const row = await mustFind(deps, project.id, lfsInput(LfsOid, oid));
+    const row = await mustFind(deps, project.id, checked(LfsOid, oid));
     if (Number(row.bytes) !== size) {
       throw new HttpRefusal(422, "blob.size_mismatch", `The object has ${row.bytes} bytes.`);
     }

@@ -9,7 +9,7 @@ import type { Caller } from "../access/gate.ts";
 import { bodyLimitsDefault, readJson } from "../core/body.ts";
 import type { Deps } from "../core/deps.ts";
 import { peerOf } from "../core/peer.ts";
-import { check, invalid } from "../core/schema.ts";
+import { checked } from "../core/schema.ts";
 import { stateOf } from "../core/state.ts";
 import type { LfsAccess } from "./lfs-access.ts";
 
@@ -41,17 +41,7 @@ export async function lfsBody<Schema extends z.ZodType>(
   { ctx }: LfsRequest,
   schema: Schema,
 ): Promise<z.output<Schema>> {
-  return lfsInput(schema, (await readJson(ctx, bodyLimitsDefault)).json);
-}
-
-/** @throws Refusal 422 */
-export function lfsInput<Schema extends z.ZodType>(
-  schema: Schema,
-  value: unknown,
-): z.output<Schema> {
-  const checked = check(schema, value);
-  if (!checked.ok) throw invalid(checked.errors);
-  return checked.data;
+  return checked(schema, (await readJson(ctx, bodyLimitsDefault)).json);
 }
 
 export function lfsAnswer({ ctx }: LfsRequest, status: number, value: unknown): void {

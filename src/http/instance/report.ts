@@ -1,6 +1,5 @@
 import { z } from "zod";
 import { report } from "../../commands/instance/report.ts";
-import { Uuid } from "../../events/core/ids.ts";
 import { ParentType } from "../../events/core/role.ts";
 import { Sealed } from "../../events/core/sealed.ts";
 import { ReportReason } from "../../events/instance/report.ts";
@@ -12,6 +11,8 @@ import { findParent } from "../../projections/team/owner-scope.ts";
 import { findUserById } from "../../projections/user/user.ts";
 import { accessAt, type OwnerScope, ownerScopes, parentOf } from "../access/owner-scope.ts";
 import type { Deps } from "../core/deps.ts";
+import { listed } from "../core/paging.ts";
+import { presented } from "../core/present.ts";
 import { type Route, route } from "../core/route.ts";
 import { instant } from "../core/schema.ts";
 
@@ -44,12 +45,10 @@ function file(ownerScope: OwnerScope): Route {
     tag: ownerScope.tag,
     scope: "USER_WRITE",
     access: accessAt(ownerScope, "GUEST"),
-    params: ownerScope.params,
     body: z
       .object({ reason: ReportReason, text: z.string().trim().max(textMax).optional() })
       .meta({ id: "NewReport" }),
     reply: z.object({ id: z.uuid() }).meta({ id: "FiledReport" }),
-    errors: [403, 404, 422],
     async handle({ body, request }, deps) {
       const { vault, now } = deps;
       if (!(await deps.settings()).enableReports) {
@@ -81,15 +80,9 @@ const getReports = route({
   query: z.object({ status: z.enum(["OPEN", "CLOSED"]).optional() }),
   list: "reportList",
   reply: ReportView,
-  errors: [403, 422],
-  async handle({ query, page }, deps) {
-    const { rows, total } = await listReports(deps.db, {
-      open: query.status === undefined ? undefined : query.status === "OPEN",
-      limit: page.size,
-      offset: page.offset,
-    });
-    const items = await Promise.all(rows.map((row) => present(row, deps)));
-    return { items, totalElements: total };
+  handle({ query: { status }, page }, deps) {
+    const open = status === undefined ? undefined : status === "OPEN";
+    return listed(listReports(deps.db, { open, ...page }), (row) => present(row, deps));
   },
 });
 
@@ -99,9 +92,7 @@ const closeReport = route({
   path: "/admin/report/{reportUuid}/close",
   operationId: "closeReport",
   summary: "Close a report",
-  params: z.object({ reportUuid: Uuid }),
   reply: ReportView,
-  errors: [403, 404],
   async handle({ params, request }, deps) {
     const { db, now } = deps;
     const row = await findReport(db, params.reportUuid);
@@ -115,18 +106,14 @@ const closeReport = route({
 
 async function present(row: ReportRow, { db, vault }: Deps): Promise<z.input<typeof ReportView>> {
   const parent = await findParent(db, row.parent_type, row.parent_id);
-  return {
-    id: row.id,
+  return presented(ReportView, row, {
     subjectType: row.parent_type,
     subjectId: row.parent_id,
     subjectPath: parent?.path ?? null,
     reporter: (await findUserById(db, row.reporter_id))?.alias ?? null,
-    reason: row.reason,
     text: row.text === null ? null : await vault.open(Sealed.parse(row.text)),
     status: row.closed_at === null ? "OPEN" : "CLOSED",
-    createdAt: row.created_at,
-    closedAt: row.closed_at,
-  };
+  });
 }
 
 const notFound = (): Refusal => new Refusal("not_found", "report.not_found", "Report not found.");

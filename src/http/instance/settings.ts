@@ -38,7 +38,6 @@ const getSettings = route({
   operationId: "getSettings",
   summary: "Get the settings of the service",
   reply: ServiceSettings,
-  errors: [403],
   handle: (_input, { db }) => findSettings(db),
 });
 
@@ -60,7 +59,6 @@ function group<Body extends z.ZodType>(
     description: "What is not given stays as it is.",
     body: (body as z.ZodType).meta({ id: `Settings-${name}` }),
     reply: ServiceSettings,
-    errors: [403, 422],
     async handle({ body: given, request }, { db, now }) {
       const changes = changesOf(given as z.output<Body>);
       const at = now().toISOString();

@@ -7,11 +7,12 @@ import {
   templateSettingProjection,
 } from "../../projections/instance/template-setting.ts";
 import {
-  accessAt,
   companyScope,
   type OwnerScope,
   parentOf,
+  readingAt,
   teamScope,
+  writingAt,
 } from "../access/owner-scope.ts";
 import { stampOf } from "../core/command-deps.ts";
 import { type Route, route } from "../core/route.ts";
@@ -36,34 +37,26 @@ export const templateSettingRoutes: readonly Route[] = [teamScope, companyScope]
 
 function get(ownerScope: OwnerScope): Route {
   return route({
+    ...readingAt(ownerScope, "ADMIN"),
     method: "get",
     path: `${ownerScope.base}/setting/import`,
     operationId: `get${ownerScope.noun}TemplateSettings`,
     summary: `Tell which settings the projects of a ${ownerScope.resource} take over`,
-    tag: ownerScope.tag,
-    scope: ownerScope.read,
-    access: accessAt(ownerScope, "ADMIN"),
-    params: ownerScope.params,
     asOf: { readModels: [templateSettingProjection] },
     reply: TemplateSettingsView,
-    errors: [403, 404],
     handle: ({ request }, { db }) => findTemplateSettings(db, parentOf(request).id),
   });
 }
 
 function change(ownerScope: OwnerScope): Route {
   return route({
+    ...writingAt(ownerScope, "ADMIN"),
     method: "post",
     path: `${ownerScope.base}/setting/import`,
     operationId: `change${ownerScope.noun}TemplateSettings`,
     summary: `Change which settings the projects of a ${ownerScope.resource} take over`,
-    tag: ownerScope.tag,
-    scope: ownerScope.write,
-    access: accessAt(ownerScope, "ADMIN"),
-    params: ownerScope.params,
     body: Change,
     reply: TemplateSettingsView,
-    errors: [403, 404, 422],
     async handle({ body, request }, { db, now }) {
       const { id, type: parentType } = parentOf(request);
       const command = {

@@ -22,17 +22,9 @@ import { instant } from "../core/schema.ts";
 import { presentParticipant } from "../user/participant.ts";
 import { UserView } from "../user/view.ts";
 import { Text } from "./body.ts";
-import {
-  IssueParams,
-  mustBeAuthorOr,
-  mustFindIssue,
-  reading,
-  type Writing,
-  writing,
-} from "./issue.ts";
+import { mustBeAuthorOr, mustFindIssue, reading, type Writing, writing } from "./issue.ts";
 
 const path = "/project/{ownerAlias}/{projectAlias}/issue-discussion/{localId}";
-const CommentParams = IssueParams.extend({ commentId: IssueCommentId });
 
 export const CommentView = z
   .object({
@@ -58,7 +50,6 @@ const getComments = route({
   summary: "List the comments of an issue",
   description:
     "The oldest first. Where the messages of a page are over 2 MiB together, each is cut to an equal share and `truncated`.",
-  params: IssueParams,
   list: "issueDiscussionList",
   asOf: {
     readModels: [],
@@ -73,10 +64,9 @@ const getComments = route({
     },
   },
   reply: CommentView,
-  errors: [403, 404, 422],
-  async handle({ params, page: { size, offset }, request }, deps) {
-    const { id } = await mustFindIssue(params.localId, request, deps);
-    const { rows, total } = await listIssueComments(deps.db, id, { limit: size, offset });
+  async handle({ params, page, request }, deps) {
+    const { id } = await mustFindIssue(deps, request, params.localId);
+    const { rows, total } = await listIssueComments(deps.db, id, page);
     return { items: await present(rows, deps), totalElements: total };
   },
 });
@@ -87,12 +77,10 @@ const postComment = route({
   path: `${path}/create`,
   operationId: "createIssueComment",
   summary: "Comment on an issue",
-  params: IssueParams,
   body: Note,
   reply: CommentView,
-  errors: [403, 404, 409, 422],
   async handle({ params, body: { note: message }, request }, deps) {
-    const row = await mustFindIssue(params.localId, request, deps);
+    const row = await mustFindIssue(deps, request, params.localId);
     const issueCommentId = IssueCommentId.parse(deterministicId(request.commandId, "comment"));
     const written = { issueCommentId, message, ...about(row, request, deps) };
     const command = { type: "CreateIssueComment", ...written } as const;
@@ -108,12 +96,10 @@ const putComment = route({
   operationId: "editIssueComment",
   summary: "Edit a comment on an issue",
   description: "For its author and administrators of the project.",
-  params: CommentParams,
   body: Note,
   reply: CommentView,
-  errors: [403, 404, 422],
   async handle({ params: { localId, commentId }, body: { note: message }, request }, deps) {
-    const row = await mustFindIssue(localId, request, deps);
+    const row = await mustFindIssue(deps, request, localId);
     await mustFindOwn(row, commentId, request, deps);
     const command = { type: "EditIssueComment", message, ...about(row, request, deps) } as const;
     await request.execute(issueComment, commentId, command);
@@ -128,11 +114,9 @@ const removeComment = route({
   operationId: "deleteIssueComment",
   summary: "Delete a comment on an issue",
   description: "For its author and administrators of the project.",
-  params: CommentParams,
   reply: "empty",
-  errors: [403, 404],
   async handle({ params: { localId, commentId }, request }, deps) {
-    const row = await mustFindIssue(localId, request, deps);
+    const row = await mustFindIssue(deps, request, localId);
     await mustFindOwn(row, commentId, request, deps);
     const command = { type: "DeleteIssueComment", ...about(row, request, deps) } as const;
     await request.execute(issueComment, commentId, command);

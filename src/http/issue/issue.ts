@@ -1,4 +1,3 @@
-import { z } from "zod";
 import { createIssue } from "../../commands/issue/create-issue.ts";
 import { issue, issueNotFound } from "../../commands/issue/issue.ts";
 import { type IssueChanges, IssueId, IssueStatus } from "../../events/issue/issue.ts";
@@ -15,9 +14,9 @@ import { labelProjection } from "../../projections/label/label.ts";
 import { atLeast, type Role } from "../access/access.ts";
 import { commandDeps, projectStampOf } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
+import { oneInProject } from "../core/one-below.ts";
 import type { RequestFor } from "../core/request.ts";
 import { type Route, route } from "../core/route.ts";
-import { int } from "../core/schema.ts";
 import { chosenLabels } from "../label/choice.ts";
 import { chosenAssignees, EditedIssue, NewIssue } from "./body.ts";
 import { IssueQuery, issueFilter } from "./query.ts";
@@ -25,9 +24,6 @@ import { IssueView, presentIssues } from "./view.ts";
 
 const tag = "Issues";
 const path = "/project/{ownerAlias}/{projectAlias}/issue";
-const names = { ownerAlias: z.string(), projectAlias: z.string() };
-const localIdMax = 2 ** 31 - 1;
-export const IssueParams = z.object({ ...names, localId: int({ min: 1, max: localIdMax }) });
 
 export const reading = { tag, scope: "PROJECT_READ", access: "project:GUEST" } as const;
 /** Everybody who reads a project may create issues and comment; who edits what is decided below. */
@@ -39,12 +35,10 @@ const getIssue = route({
   path: `${path}/{localId}`,
   operationId: "getIssue",
   summary: "Get an issue",
-  params: IssueParams,
   asOf: { readModels: [labelProjection], numbered: { kind: "ISSUE", readModel: issueProjection } },
   reply: IssueView,
-  errors: [403, 404],
   handle: async ({ params, request }, deps) =>
-    presented(await mustFindIssue(params.localId, request, deps), request, deps),
+    presented(await mustFindIssue(deps, request, params.localId), request, deps),
 });
 
 const getIssues = route({
@@ -54,16 +48,14 @@ const getIssues = route({
   operationId: "listIssues",
   summary: "List the issues of a project",
   description: "The newest first, unless the parameters say otherwise.",
-  params: z.object(names),
   query: IssueQuery,
   list: "issueModelList",
   asOf: { readModels: [issueProjection, labelProjection], numbers: ["ISSUE"] },
   reply: IssueView,
-  errors: [403, 404, 422],
-  async handle({ query, page: { size, offset }, request: { project } }, { db }) {
+  async handle({ query, page, request: { project } }, { db }) {
     const filter = await issueFilter(db, project.id, query);
     if (filter === undefined) return { items: [], totalElements: 0 };
-    const { rows, total } = await listIssues(db, project.id, filter, { limit: size, offset });
+    const { rows, total } = await listIssues(db, project.id, filter, page);
     return { items: await presentIssues(db, rows, project), totalElements: total };
   },
 });
@@ -75,10 +67,8 @@ const postIssue = route({
   operationId: "createIssue",
   summary: "Create an issue",
   description: "It is OPEN unless another status is given.",
-  params: z.object(names),
   body: NewIssue,
   reply: IssueView,
-  errors: [403, 404, 409, 422],
   async handle({ body, request }, deps) {
     const { project, commandId } = request;
     const issueId = IssueId.parse(deterministicId(commandId, "issue"));
@@ -110,14 +100,12 @@ const putIssue = route({
   summary: "Edit an issue",
   description:
     "For its author, and from the role REPORTER on. Status, assigned users and labels stay when left out.",
-  params: IssueParams,
   body: EditedIssue,
   reply: IssueView,
-  errors: [403, 404, 422],
   async handle({ params: { localId }, body, request }, deps) {
     const { db } = deps;
     const { project } = request;
-    const row = await mustFindIssue(localId, request, deps);
+    const row = await mustFindIssue(deps, request, localId);
     mustBeAuthorOr("REPORTER", row.author_id, request);
     const { assignedUsers, labels } = body;
     const changes: IssueChanges = {
@@ -131,7 +119,7 @@ const putIssue = route({
     };
     const command = { type: "EditIssue", changes, ...projectStampOf(request, deps) } as const;
     await request.execute(issue, row.id, command);
-    return presented(await mustFindIssue(localId, request, deps), request, deps);
+    return presented(await mustFindIssue(deps, request, localId), request, deps);
   },
 });
 
@@ -142,11 +130,9 @@ const removeIssue = route({
   operationId: "deleteIssue",
   summary: "Delete an issue and its comments",
   description: "For its author and administrators of the project. Its number is not used again.",
-  params: IssueParams,
   reply: "empty",
-  errors: [403, 404],
   async handle({ params: { localId }, request }, deps) {
-    const row = await mustFindIssue(localId, request, deps);
+    const row = await mustFindIssue(deps, request, localId);
     mustBeAuthorOr("ADMIN", row.author_id, request);
     const command = { type: "DeleteIssue", ...projectStampOf(request, deps) } as const;
     await request.execute(issue, row.id, command);
@@ -165,15 +151,7 @@ type Reading = Pick<RequestFor<"project:GUEST">, "project">;
 export type Writing = RequestFor<"project:GUEST">;
 
 /** @throws Refusal 404 `issue.not_found` */
-export async function mustFindIssue(
-  localId: number,
-  { project }: Reading,
-  { db }: Pick<Deps, "db">,
-): Promise<NumberedIssueRow> {
-  const row = await findIssue(db, project.id, localId);
-  if (row === undefined) throw issueNotFound();
-  return row;
-}
+export const mustFindIssue = oneInProject(findIssue, issueNotFound);
 
 type Caller = Pick<Writing, "userId" | "role">;
 

@@ -1,7 +1,8 @@
 import { listReferences } from "../../projections/reference/list.ts";
+import { listed } from "../core/paging.ts";
 import { route } from "../core/route.ts";
 import { presentReference, ReferenceView } from "../reference/view.ts";
-import { IssueParams, mustFindIssue, reading } from "./issue.ts";
+import { mustFindIssue, reading } from "./issue.ts";
 
 export const getIssueReferences = route({
   ...reading,
@@ -10,16 +11,12 @@ export const getIssueReferences = route({
   operationId: "listIssueReferences",
   summary: "List what names an issue",
   description: "The oldest first, of the projects that the caller may read.",
-  params: IssueParams,
   list: "referenceList",
   reply: ReferenceView,
-  errors: [403, 404, 422],
-  async handle({ params: { localId }, page: { size, offset }, request }, deps) {
+  async handle({ params: { localId }, page, request }, deps) {
     const { project, userId } = request;
-    await mustFindIssue(localId, request, deps);
+    await mustFindIssue(deps, request, localId);
     const thing = { project, mark: "#", localId } as const;
-    const page = { limit: size, offset };
-    const { rows, total } = await listReferences(deps.db, thing, userId, page);
-    return { items: rows.map(presentReference), totalElements: total };
+    return listed(listReferences(deps.db, thing, userId, page), presentReference);
   },
 });

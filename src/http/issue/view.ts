@@ -6,8 +6,9 @@ import type { NumberedIssueRow } from "../../projections/issue/list.ts";
 import { type LabelRow, labelsById } from "../../projections/label/label.ts";
 import { findUsersById, type UserRow } from "../../projections/user/user.ts";
 import type { ResolvedProject } from "../access/gate.ts";
+import { presented } from "../core/present.ts";
 import { instant } from "../core/schema.ts";
-import { SelectorObject, selectorObject } from "../core/selector-object.ts";
+import { SelectorObject, selectorObject } from "../core/selector.ts";
 import { LabelView, presentLabel } from "../label/view.ts";
 import { presentParticipant } from "../user/participant.ts";
 import { UserView } from "../user/view.ts";
@@ -57,20 +58,16 @@ export async function presentIssues(
       rows.flatMap(({ label_ids }) => label_ids),
     ),
   ]);
-  return rows.map((row) => ({
-    id: row.id,
-    localId: row.local_id,
-    description: row.description,
-    title: row.title,
-    status: presentStatus(row.status),
-    assignedUsers: row.assignee_ids.map((id) => participant(users, id)),
-    labels: shownLabels(row, labels),
-    projectAlias: alias,
-    userAlias: owner_alias,
-    updatedAt: row.updated_at,
-    createdAt: row.created_at,
-    updatedBy: participant(users, row.updated_by_id),
-  }));
+  return rows.map((row) =>
+    presented(IssueView, row, {
+      status: presentStatus(row.status),
+      assignedUsers: row.assignee_ids.map((id) => participant(users, id)),
+      labels: shownLabels(row, labels),
+      projectAlias: alias,
+      userAlias: owner_alias,
+      updatedBy: participant(users, row.updated_by_id),
+    }),
+  );
 }
 
 const participant = (users: ReadonlyMap<string, UserRow>, id: string) =>

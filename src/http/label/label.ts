@@ -3,15 +3,10 @@ import { createLabel, deleteLabel, editLabel } from "../../commands/label/change
 import { labelNotFound } from "../../commands/label/label.ts";
 import { LabelId } from "../../events/label/label.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
-import {
-  findLabel,
-  type LabelRow,
-  labelProjection,
-  listLabels,
-} from "../../projections/label/label.ts";
+import { findLabel, labelProjection, listLabels } from "../../projections/label/label.ts";
 import { commandDeps, projectStampOf } from "../core/command-deps.ts";
-import type { Deps } from "../core/deps.ts";
-import type { RequestFor } from "../core/request.ts";
+import { oneInProject } from "../core/one-below.ts";
+import { listed } from "../core/paging.ts";
 import { type Route, route } from "../core/route.ts";
 import { oneLine, prose } from "../core/schema.ts";
 import { colorOf } from "../core/selector.ts";
@@ -19,8 +14,6 @@ import { LabelView, presentLabel } from "./view.ts";
 
 const tag = "Issues";
 const path = "/project/{ownerAlias}/{projectAlias}/label";
-const names = { ownerAlias: z.string(), projectAlias: z.string() };
-const LabelParams = z.object({ ...names, labelUuid: LabelId });
 
 const reading = { tag, scope: "PROJECT_READ", access: "project:GUEST" } as const;
 const writing = { tag, scope: "PROJECT_WRITE", access: "project:REPORTER" } as const;
@@ -50,15 +43,11 @@ const getLabels = route({
   operationId: "listLabels",
   summary: "List the labels of a project",
   description: "By title.",
-  params: z.object(names),
   list: "labelList",
   asOf: { readModels: [labelProjection] },
   reply: LabelView,
-  errors: [403, 404, 422],
-  async handle({ page: { size, offset }, request: { project } }, { db }) {
-    const { rows, total } = await listLabels(db, project.id, { limit: size, offset });
-    return { items: rows.map(presentLabel), totalElements: total };
-  },
+  handle: ({ page, request: { project } }, { db }) =>
+    listed(listLabels(db, project.id, page), presentLabel),
 });
 
 const getLabel = route({
@@ -67,12 +56,10 @@ const getLabel = route({
   path: `${path}/{labelUuid}`,
   operationId: "getLabel",
   summary: "Get a label",
-  params: LabelParams,
   asOf: { readModels: [labelProjection] },
   reply: LabelView,
-  errors: [403, 404],
   handle: async ({ params, request }, deps) =>
-    presentLabel(await mustFindLabel(params.labelUuid, request, deps)),
+    presentLabel(await mustFindLabel(deps, request, params.labelUuid)),
 });
 
 const postLabel = route({
@@ -81,10 +68,8 @@ const postLabel = route({
   path,
   operationId: "createLabel",
   summary: "Create a label",
-  params: z.object(names),
   body: NewLabel,
   reply: LabelView,
-  errors: [403, 404, 409, 422],
   async handle({ body: { title, description, hexColor }, request }, deps) {
     const labelId = LabelId.parse(deterministicId(request.commandId, "label"));
     const details = {
@@ -101,7 +86,7 @@ const postLabel = route({
     await request.executeProcess((metadata) =>
       createLabel(commandDeps(deps), { id: labelId, metadata }, command),
     );
-    return presentLabel(await mustFindLabel(labelId, request, deps));
+    return presentLabel(await mustFindLabel(deps, request, labelId));
   },
 });
 
@@ -112,12 +97,10 @@ const putLabel = route({
   operationId: "editLabel",
   summary: "Edit a label",
   description: "Fields that are left out stay.",
-  params: LabelParams,
   body: EditedLabel,
   reply: LabelView,
-  errors: [403, 404, 422],
   async handle({ params: { labelUuid }, body, request }, deps) {
-    const row = await mustFindLabel(labelUuid, request, deps);
+    const row = await mustFindLabel(deps, request, labelUuid);
     const details = {
       title: body.title ?? row.title,
       description: body.description === undefined ? row.description : body.description,
@@ -127,7 +110,7 @@ const putLabel = route({
     await request.executeProcess((metadata) =>
       editLabel(commandDeps(deps), { id: labelUuid, metadata }, command),
     );
-    return presentLabel(await mustFindLabel(labelUuid, request, deps));
+    return presentLabel(await mustFindLabel(deps, request, labelUuid));
   },
 });
 
@@ -138,11 +121,9 @@ const removeLabel = route({
   operationId: "deleteLabel",
   summary: "Delete a label",
   description: "Issues and merge requests lose it.",
-  params: LabelParams,
   reply: "empty",
-  errors: [403, 404],
   async handle({ params: { labelUuid }, request }, deps) {
-    await mustFindLabel(labelUuid, request, deps);
+    await mustFindLabel(deps, request, labelUuid);
     const command = { type: "DeleteLabel", ...projectStampOf(request, deps) } as const;
     await request.executeProcess((metadata) =>
       deleteLabel(commandDeps(deps), { id: labelUuid, metadata }, command),
@@ -159,12 +140,4 @@ export const labelRoutes: readonly Route[] = [
 ];
 
 /** @throws Refusal 404 `label.not_found`, also for a label of another project */
-async function mustFindLabel(
-  id: LabelId,
-  { project }: Pick<RequestFor<"project:GUEST">, "project">,
-  { db }: Pick<Deps, "db">,
-): Promise<LabelRow> {
-  const row = await findLabel(db, project.id, id);
-  if (row === undefined) throw labelNotFound();
-  return row;
-}
+const mustFindLabel = oneInProject(findLabel, labelNotFound);

@@ -39,7 +39,6 @@ const postPasswordReset = route({
   summary: "Ask for a link to set a new password",
   description: sameAnswer,
   body: Address,
-  errors: [422],
   handle: ({ body, request }, deps) => ask("AskPasswordReset", body.email, request, deps),
 });
 
@@ -50,7 +49,6 @@ const postEmailConfirmation = route({
   summary: "Ask for the link that confirms an e-mail again",
   description: sameAnswer,
   body: Address,
-  errors: [422],
   handle: ({ body, request }, deps) => ask("AskEmailConfirmation", body.email, request, deps),
 });
 
@@ -60,7 +58,6 @@ const confirmOwnEmail = route({
   operationId: "confirmEmail",
   summary: "Confirm an e-mail by the link that was sent to it",
   body: LinkToken,
-  errors: [422],
   handle: ({ body, request }, deps) => confirm(body.token, request, deps),
 });
 
@@ -81,7 +78,6 @@ const takeBackOwnEmail = route({
     "A person who changes their e-mail gets a link at the former address. For 7 days it makes that " +
     "address the account's again and ends the links of later ones.",
   body: LinkToken,
-  errors: [422],
   handle: ({ body, request }, deps) => takeBack(body.token, request, deps),
 });
 
@@ -118,7 +114,6 @@ const confirmPasswordReset = route({
     "Sessions of the account end. For 7 days after a change of the e-mail the links of the mails to " +
     "the former addresses are needed as well: 422 `link.more_needed`.",
   body: ResetForm,
-  errors: [422],
   handle: ({ body, request }, deps) => reset(body, request, deps),
 });
 

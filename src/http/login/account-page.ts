@@ -1,10 +1,10 @@
 import { z } from "zod";
 import type { Settings } from "../../events/instance/settings.ts";
 import { linkPaths } from "../../workers/user/mail-text.ts";
-import { check, invalid, nameLengthMax } from "../core/schema.ts";
+import { checked, nameLengthMax } from "../core/schema.ts";
 import { type Html, html } from "../page/html.ts";
 import { csrfField, notice } from "../page/layout.ts";
-import { type PageAnswer, type PageRoute, page, type Visit } from "../page/route.ts";
+import { type PageAnswer, type PageDeps, type PageRoute, page, type Visit } from "../page/route.ts";
 import { showingRefusals } from "../page/shown-refusal.ts";
 import { accept } from "../user/invitation.ts";
 import { Registration, register } from "../user/registration.ts";
@@ -23,17 +23,77 @@ import {
 const Token = z.string().max(200).catch("");
 const Shown = z.object({ token: Token.optional() });
 
+const names = {
+  alias: z.string().max(nameLengthMax).optional(),
+  email: z.string().max(nameLengthMax).optional(),
+};
+const Names = z.object(names).catch({});
+
+/** What fills in a form: the token of the link, and the names that were typed. */
+type Given = Readonly<{ token: string }> & z.output<typeof Names>;
+
 type Form = Readonly<{
   title: string;
-  path: string;
   button: string;
   fields: Html;
   intro?: string;
-  wrong?: string | undefined;
+  /** Below the form. */
+  rest?: (base: string) => Html;
 }>;
 
-/** One form on a page; what it changes is changed by its button alone, never by opening the page. */
-function formPage(visit: Visit, { title, path, button, fields, intro, wrong }: Form): PageAnswer {
+type AccountForm<Sent> = Readonly<{
+  path: `/${string}`;
+  operationIds: readonly [show: string, submit: string];
+  sent: z.ZodType<Sent>;
+  form: (given: Given, visit: Visit) => Form;
+  /** Does what the button says. */
+  submit: (
+    input: Readonly<{ sent: Sent; token: string; visit: Visit }>,
+    deps: PageDeps,
+  ) => Promise<PageAnswer>;
+}>;
+
+/**
+ * One form on a page; what it changes is changed by its button alone, never by opening the page. Refusals that a
+ * user can act on are shown beside the form.
+ */
+function accountForm<Sent extends object>(declared: AccountForm<Sent>): readonly PageRoute[] {
+  const { path, operationIds, sent: form, submit } = declared;
+  const [showId, submitId] = operationIds;
+  const show = (visit: Visit, given: Given, wrong?: string) =>
+    formPage(path, visit, declared.form(given, visit), wrong);
+  return [
+    page({
+      method: "get",
+      path,
+      operationId: showId,
+      access: "anonymous",
+      query: Shown,
+      handle: async ({ query, visit }) => show(visit, { token: query.token ?? "" }),
+    }),
+    page({
+      method: "post",
+      path,
+      operationId: submitId,
+      access: "anonymous",
+      form,
+      handle(input, deps) {
+        const { visit } = input;
+        // The schema's type is lost among those of all pages.
+        const sent = input.form as Sent;
+        const { token = "" } = Shown.parse(sent);
+        return showingRefusals(
+          ["unprocessable", "forbidden"],
+          () => submit({ sent, token, visit }, deps),
+          (wrong) => show(visit, { token, ...Names.parse(sent) }, wrong),
+        );
+      },
+    }),
+  ];
+}
+
+function formPage(path: string, visit: Visit, form: Form, wrong: string | undefined): PageAnswer {
+  const { title, button, fields, intro, rest } = form;
   return {
     title,
     status: wrong === undefined ? 200 : 422,
@@ -47,7 +107,7 @@ ${fields}
 <button class="wide">${button}</button>
 </form>
 </div>
-</div>`,
+</div>${rest?.(base)}`,
   };
 }
 
@@ -70,91 +130,35 @@ const newPassword = [
   field("passwordConfirm", "The same again", "password", "new-password"),
 ];
 
-/** Refusals that a user can act on are shown beside the form. */
-const tellingRefusals = (
-  form: (wrong: string) => PageAnswer,
-  run: () => Promise<PageAnswer>,
-): Promise<PageAnswer> => showingRefusals(["unprocessable", "forbidden"], run, form);
-
-function checked<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
-  const result = check(schema, value);
-  if (!result.ok) throw invalid(result.errors);
-  return result.data;
-}
-
-const confirmPath = linkPaths.EMAIL_CONFIRMATION;
-const confirmForm = (visit: Visit, token: string, wrong?: string) =>
-  formPage(visit, {
+const confirmPages = accountForm({
+  path: linkPaths.EMAIL_CONFIRMATION,
+  operationIds: ["showEmailConfirmation", "confirmEmailByPage"],
+  sent: Shown,
+  form: ({ token }) => ({
     title: "Confirm your e-mail",
-    path: confirmPath,
     button: "Confirm",
     fields: hiddenToken(token),
-    wrong,
-  });
-
-const showConfirm = page({
-  method: "get",
-  path: confirmPath,
-  operationId: "showEmailConfirmation",
-  access: "anonymous",
-  query: Shown,
-  handle: async ({ query, visit }) => confirmForm(visit, query.token ?? ""),
-});
-
-const submitConfirm = page({
-  method: "post",
-  path: confirmPath,
-  operationId: "confirmEmailByPage",
-  access: "anonymous",
-  form: Shown,
-  handle: ({ form, visit }, deps) => {
-    const token = form.token ?? "";
-    return tellingRefusals(
-      (wrong) => confirmForm(visit, token, wrong),
-      async () => {
-        await confirm(token, visit, deps);
-        return donePage("E-mail confirmed", "Your e-mail address is confirmed.");
-      },
-    );
+  }),
+  async submit({ token, visit }, deps) {
+    await confirm(token, visit, deps);
+    return donePage("E-mail confirmed", "Your e-mail address is confirmed.");
   },
 });
 
-const takeBackPath = linkPaths.EMAIL_TAKE_BACK;
-const takeBackForm = (visit: Visit, token: string, wrong?: string) =>
-  formPage(visit, {
+const takeBackPages = accountForm({
+  path: linkPaths.EMAIL_TAKE_BACK,
+  operationIds: ["showEmailTakeBack", "takeBackEmailByPage"],
+  sent: Shown,
+  form: ({ token }) => ({
     title: "Take your e-mail address back",
-    path: takeBackPath,
     button: "Take back",
     intro: "Your account gets the address back that this link was sent to.",
     fields: hiddenToken(token),
-    wrong,
-  });
-
-const showTakeBack = page({
-  method: "get",
-  path: takeBackPath,
-  operationId: "showEmailTakeBack",
-  access: "anonymous",
-  query: Shown,
-  handle: async ({ query, visit }) => takeBackForm(visit, query.token ?? ""),
-});
-
-const submitTakeBack = page({
-  method: "post",
-  path: takeBackPath,
-  operationId: "takeBackEmailByPage",
-  access: "anonymous",
-  form: Shown,
-  handle: ({ form, visit }, deps) => {
-    const token = form.token ?? "";
-    return tellingRefusals(
-      (wrong) => takeBackForm(visit, token, wrong),
-      async () => {
-        await takeBack(token, visit, deps);
-        const text = "The address is yours again. Set a new password and revoke foreign tokens.";
-        return donePage("E-mail taken back", text);
-      },
-    );
+  }),
+  async submit({ token, visit }, deps) {
+    await takeBack(token, visit, deps);
+    const text = "The address is yours again. Set a new password and revoke foreign tokens.";
+    return donePage("E-mail taken back", text);
   },
 });
 
@@ -174,184 +178,91 @@ const otherLinks = html`<div class="field">
 </div>`;
 
 /** @param several whether the account needs the links of several mails */
-function resetPages(path: `/${string}`, operation: string, several: boolean): readonly PageRoute[] {
-  const form = (visit: Visit, token: string, wrong?: string) =>
-    formPage(visit, {
+const resetPages = (path: `/${string}`, operation: string, several: boolean) =>
+  accountForm({
+    path,
+    operationIds: [`show${operation}`, `submit${operation}`],
+    sent: AnyForm,
+    form: ({ token }) => ({
       title: "Set a new password",
-      path,
       button: "Set password",
       fields: html`${hiddenToken(token)}${several && otherLinks}${newPassword}`,
-      wrong,
-    });
-  return [
-    page({
-      method: "get",
-      path,
-      operationId: `show${operation}`,
-      access: "anonymous",
-      query: Shown,
-      handle: async ({ query, visit }) => form(visit, query.token ?? ""),
     }),
-    page({
-      method: "post",
-      path,
-      operationId: `submit${operation}`,
-      access: "anonymous",
-      form: AnyForm,
-      handle: ({ form: sent, visit }, deps) =>
-        tellingRefusals(
-          (wrong) => form(visit, sent.token ?? "", wrong),
-          async () => {
-            const otherTokens = tokensIn(sent.links ?? "");
-            await reset(checked(ResetForm, { ...sent, otherTokens }), visit, deps);
-            return donePage("Password set", "Log in with your new password.");
-          },
-        ),
-    }),
-  ];
-}
+    async submit({ sent, visit }, deps) {
+      const otherTokens = tokensIn(sent.links ?? "");
+      await reset(checked(ResetForm, { ...sent, otherTokens }), visit, deps);
+      return donePage("Password set", "Log in with your new password.");
+    },
+  });
 
 /** A page that requests a mail; its answer is the same for every address. */
-function askPages(
-  path: `/account/${string}`,
-  commandType: RecoveryCommandType,
-  title: string,
-): readonly PageRoute[] {
-  const form = (visit: Visit, wrong?: string) => {
-    const fields = field("email", "E-mail", "email", "email");
-    return formPage(visit, { title, path, button: "Send a link", fields, wrong });
-  };
-  return [
-    page({
-      method: "get",
-      path,
-      operationId: `show${commandType}`,
-      access: "anonymous",
-      handle: async ({ visit }) => form(visit),
+const askPages = (path: `/account/${string}`, command: RecoveryCommandType, title: string) =>
+  accountForm({
+    path,
+    operationIds: [`show${command}`, `${command.charAt(0).toLowerCase()}${command.slice(1)}ByPage`],
+    sent: z.looseObject({}),
+    form: () => ({
+      title,
+      button: "Send a link",
+      fields: field("email", "E-mail", "email", "email"),
     }),
-    page({
-      method: "post",
-      path,
-      operationId: `${commandType.charAt(0).toLowerCase()}${commandType.slice(1)}ByPage`,
-      access: "anonymous",
-      form: z.looseObject({}),
-      handle: ({ form: sent, visit }, deps) =>
-        tellingRefusals(
-          (wrong) => form(visit, wrong),
-          async () => {
-            await ask(commandType, checked(z.object({ email: Email }), sent).email, visit, deps);
-            return donePage(title, "If there is an account of this address, a link is on its way.");
-          },
-        ),
-    }),
-  ];
-}
+    async submit({ sent, visit }, deps) {
+      await ask(command, checked(z.object({ email: Email }), sent).email, visit, deps);
+      return donePage(title, "If there is an account of this address, a link is on its way.");
+    },
+  });
 
-const registrationFields = (given: Given) =>
-  html`${field("alias", "Alias", "text", "username", given.alias)}
-${field("email", "E-mail", "email", "email", given.email)}
+const registrationFields = ({ alias, email }: Given) =>
+  html`${field("alias", "Alias", "text", "username", alias)}
+${field("email", "E-mail", "email", "email", email)}
 ${field("password", "Password", "password", "new-password")}`;
 
 const registerPath = "/account/register";
-const registerForm = (visit: Visit, given: Given = {}, wrong?: string) =>
-  formPage(visit, {
+const registerPages = accountForm({
+  path: registerPath,
+  operationIds: ["showRegistration", "registerByPage"],
+  sent: z.looseObject(names),
+  form: (given) => ({
     title: "Create an account",
-    path: registerPath,
     button: "Create",
     fields: registrationFields(given),
-    wrong,
-  });
-
-const Given = z.looseObject({
-  alias: z.string().max(nameLengthMax).optional(),
-  email: z.string().max(nameLengthMax).optional(),
-});
-type Given = z.output<typeof Given>;
-
-const showRegister = page({
-  method: "get",
-  path: registerPath,
-  operationId: "showRegistration",
-  access: "anonymous",
-  handle: async ({ visit }) => registerForm(visit),
-});
-
-const submitRegister = page({
-  method: "post",
-  path: registerPath,
-  operationId: "registerByPage",
-  access: "anonymous",
-  form: Given,
-  handle: ({ form, visit }, deps) =>
-    tellingRefusals(
-      (wrong) => registerForm(visit, form, wrong),
-      async () => {
-        const user = await register(checked(Registration, form), visit, deps);
-        const text = user.is_confirmed
-          ? "Your account is ready."
-          : "A link is on its way to your address: use it before you log in.";
-        return donePage("Account created", text);
-      },
-    ),
+  }),
+  async submit({ sent, visit }, deps) {
+    const user = await register(checked(Registration, sent), visit, deps);
+    const text = user.is_confirmed
+      ? "Your account is ready."
+      : "A link is on its way to your address: use it before you log in.";
+    return donePage("Account created", text);
+  },
 });
 
 const invitationPath = linkPaths.INVITATION;
 
 /** A user with a session becomes a member; others create an account or log in first. */
-function invitationForm(
-  visit: Visit,
-  token: string,
-  given: Given = {},
-  wrong?: string,
-): PageAnswer {
-  const intro = "You were invited.";
-  const path = invitationPath;
-  if (visit.session !== undefined) {
-    const fields = hiddenToken(token);
-    return formPage(visit, { title: "Join", path, button: "Join", fields, intro, wrong });
-  }
-  const here = encodeURIComponent(`${invitationPath}?token=${token}`);
-  const login = (base: string) =>
-    html`<p><a href="${base}/login?returnTo=${here}">I have an account</a></p>`;
-  const form = formPage(visit, {
-    title: "Create an account to join",
-    path,
-    button: "Create and join",
-    fields: html`${hiddenToken(token)}${registrationFields(given)}`,
-    intro,
-    wrong,
-  });
-  return "body" in form
-    ? { ...form, body: (base) => html`${form.body(base)}${login(base)}` }
-    : form;
-}
-
-const showInvitation = page({
-  method: "get",
+const invitationPages = accountForm({
   path: invitationPath,
-  operationId: "showInvitation",
-  access: "anonymous",
-  query: Shown,
-  handle: async ({ query, visit }) => invitationForm(visit, query.token ?? ""),
-});
-
-const submitInvitation = page({
-  method: "post",
-  path: invitationPath,
-  operationId: "acceptInvitationByPage",
-  access: "anonymous",
-  form: z.looseObject({ token: Token.optional() }),
-  handle: ({ form, visit }, deps) => {
-    const token = form.token ?? "";
-    return tellingRefusals(
-      (wrong) => invitationForm(visit, token, Given.catch({}).parse(form), wrong),
-      async () => {
-        const { session, userId } = visit;
-        if (session !== undefined && userId !== null) await accept(token, userId, visit, deps);
-        else await register(checked(Registration, { ...form, invitation: token }), visit, deps);
-        return donePage("You are in", "You are a member now.");
-      },
-    );
+  operationIds: ["showInvitation", "acceptInvitationByPage"],
+  sent: z.looseObject({ token: Token.optional() }),
+  form(given, { session }) {
+    const { token } = given;
+    const intro = "You were invited.";
+    if (session !== undefined) {
+      return { title: "Join", button: "Join", fields: hiddenToken(token), intro };
+    }
+    const here = encodeURIComponent(`${invitationPath}?token=${token}`);
+    return {
+      title: "Create an account to join",
+      button: "Create and join",
+      fields: html`${hiddenToken(token)}${registrationFields(given)}`,
+      intro,
+      rest: (base) => html`<p><a href="${base}/login?returnTo=${here}">I have an account</a></p>`,
+    };
+  },
+  async submit({ sent, token, visit }, deps) {
+    const { session, userId } = visit;
+    if (session !== undefined && userId !== null) await accept(token, userId, visit, deps);
+    else await register(checked(Registration, { ...sent, invitation: token }), visit, deps);
+    return donePage("You are in", "You are a member now.");
   },
 });
 
@@ -368,12 +279,8 @@ export const accountPages: readonly PageRoute[] = [
   ...askPages("/account/resend", "AskEmailConfirmation", "Confirm your e-mail"),
   ...resetPages(linkPaths.PASSWORD_RESET, "PasswordReset", false),
   ...resetPages(linkPaths.PASSWORD_RESET_PART, "PasswordResetWithSeveral", true),
-  showConfirm,
-  showInvitation,
-  showRegister,
-  showTakeBack,
-  submitConfirm,
-  submitInvitation,
-  submitRegister,
-  submitTakeBack,
+  ...confirmPages,
+  ...invitationPages,
+  ...registerPages,
+  ...takeBackPages,
 ];

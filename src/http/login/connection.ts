@@ -18,6 +18,7 @@ import {
 } from "../../projections/login/connection.ts";
 import { stampOf } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
+import { listed } from "../core/paging.ts";
 import { type Route, type RoutePath, route } from "../core/route.ts";
 import { bool, invalid } from "../core/schema.ts";
 
@@ -76,13 +77,9 @@ function listRoute(methods: AnyMethods): Route {
     summary: `List the ${kind} connections`,
     list,
     reply: view,
-    errors: [403, 404],
-    async handle({ page }, deps) {
-      const { size: limit, offset } = page;
-      const { rows, total } = await listLoginConnections(deps.db, kind, { limit, offset });
-      const items = await Promise.all(rows.map((row) => present(row, deps)));
-      return { items, totalElements: total };
-    },
+    errors: [404],
+    handle: ({ page }, deps) =>
+      listed(listLoginConnections(deps.db, kind, page), (row) => present(row, deps)),
   });
 }
 
@@ -97,7 +94,7 @@ function createRoute(methods: AnyMethods): Route {
     description: "Nobody logs in by it before it is enabled.",
     body,
     reply: view,
-    errors: [403, 404, 422],
+    errors: [404],
     async handle({ body, request }, deps) {
       const id = LoginConnectionId.parse(deterministicId(request.commandId, "login connection"));
       const details = await detailsOf({ id, body, before: undefined }, deps);
@@ -120,7 +117,6 @@ function changeRoute(methods: AnyMethods): Route {
     params: z.object({ [param]: LoginConnectionId }),
     body,
     reply: view,
-    errors: [403, 404, 422],
     async handle({ params, body, request }, deps) {
       const id = LoginConnectionId.parse(params[param]);
       const before = mustBeFound(await findLoginConnection(deps.db, kind, id));
@@ -151,7 +147,6 @@ function statusRoute(methods: AnyMethods): Route {
       isEnabled: bool().optional().meta({ description: "Required.", example: true }),
     }),
     reply: "empty",
-    errors: [403, 404, 422],
     async handle({ params, query, request }, deps) {
       const id = LoginConnectionId.parse(params[param]);
       mustBeFound(await findLoginConnection(deps.db, kind, id));

@@ -1,6 +1,7 @@
 import type { Settings } from "../../events/instance/settings.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import type { UserRow } from "../../projections/user/user.ts";
+import { fieldRefusal } from "../core/schema.ts";
 
 /**
  * Whether accounts here may have this e-mail: with the white list only from its domains, otherwise
@@ -17,9 +18,7 @@ export function mustBeAllowedEmail(email: string, settings: Settings): void {
     : !blackListDomains.includes(domain);
   if (allowed) return;
   const message = "E-mails of this domain are not accepted here.";
-  throw new Refusal("unprocessable", "email.domain_forbidden", message, {
-    errors: [{ field: "email", code: "email.domain_forbidden", message }],
-  });
+  throw fieldRefusal("email", "email.domain_forbidden", message);
 }
 
 /** Whether the e-mail of a new account counts as confirmed without proof. */

@@ -18,7 +18,13 @@ import {
 } from "../../projections/merge-request/approval-rule.ts";
 import { findUsersById } from "../../projections/user/user.ts";
 import type { Resolved } from "../access/gate.ts";
-import { accessAt, type OwnerScope, ownerScopes, parentOf } from "../access/owner-scope.ts";
+import {
+  type OwnerScope,
+  ownerScopes,
+  parentOf,
+  readingAt,
+  writingAt,
+} from "../access/owner-scope.ts";
 import { stamped, stampOf, type Unstamped } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
 import type { RequestContext } from "../core/request.ts";
@@ -51,13 +57,7 @@ const ruleFields = {
 };
 const NewApprovalRule = z.object(ruleFields).meta({ id: "NewApprovalRule" });
 const ApprovalRuleChange = z
-  .object({
-    uuid: Uuid,
-    targetBranch: ruleFields.targetBranch.optional(),
-    name: ruleFields.name.optional(),
-    minimalApprovals: ruleFields.minimalApprovals.optional(),
-    allowedApproversUuid: ruleFields.allowedApproversUuid.optional(),
-  })
+  .object({ uuid: Uuid, ...z.object(ruleFields).partial().shape })
   .meta({ id: "ApprovalRuleChange", description: "What is not given stays as it is." });
 
 const ApprovalConfigurationView = ApprovalConfiguration.meta({ id: "ApprovalConfiguration" });
@@ -69,12 +69,6 @@ const ApprovalConfigurationChange = z
   )
   .meta({ id: "ApprovalConfigurationChange", description: "What is not given stays as it is." });
 
-const declared = (ownerScope: OwnerScope) =>
-  ({
-    tag: ownerScope.tag,
-    access: accessAt(ownerScope, "ADMIN"),
-    params: ownerScope.params,
-  }) as const;
 const at = ({ base }: OwnerScope) => `${base}/merge-request/approval` as const;
 
 /** Rules, and whether those from above count. */
@@ -85,19 +79,16 @@ const rulesThen = {
 
 function listRules(ownerScope: OwnerScope): Route {
   return route({
-    ...declared(ownerScope),
+    ...readingAt(ownerScope, "ADMIN"),
     method: "get",
     path: `${at(ownerScope)}/rule`,
     operationId: `list${ownerScope.noun}ApprovalRules`,
     summary: `List the approval rules of a ${ownerScope.resource}`,
-    scope: ownerScope.read,
     list: "restMergeRequestApprovalRuleList",
     asOf: rulesThen,
     reply: ApprovalRuleView,
-    errors: [403, 404],
     async handle({ page, request }, { db }) {
-      const { size: limit, offset } = page;
-      const { rows, total } = await listApprovalRules(db, scopeOf(request), { limit, offset });
+      const { rows, total } = await listApprovalRules(db, scopeOf(request), page);
       return { items: await present(db, rows), totalElements: total };
     },
   });
@@ -105,34 +96,28 @@ function listRules(ownerScope: OwnerScope): Route {
 
 function getRule(ownerScope: OwnerScope): Route {
   return route({
-    ...declared(ownerScope),
+    ...readingAt(ownerScope, "ADMIN"),
     method: "get",
     path: `${at(ownerScope)}/rule/{approvalRuleUuid}`,
     operationId: `get${ownerScope.noun}ApprovalRule`,
     summary: `Get an approval rule of a ${ownerScope.resource}`,
-    scope: ownerScope.read,
-    params: withId(ownerScope),
     asOf: rulesThen,
     reply: ApprovalRuleView,
-    errors: [403, 404],
-    handle: ({ params, request }, { db }) =>
-      shown(db, scopeOf(request), String(params.approvalRuleUuid)),
+    handle: ({ params, request }, { db }) => shown(db, scopeOf(request), params.approvalRuleUuid),
   });
 }
 
 function createRule(ownerScope: OwnerScope): Route {
   return route({
-    ...declared(ownerScope),
+    ...writingAt(ownerScope, "ADMIN"),
     method: "post",
     path: `${at(ownerScope)}/rule/create`,
     operationId: `create${ownerScope.noun}ApprovalRule`,
     summary: `Create an approval rule of a ${ownerScope.resource}`,
-    scope: ownerScope.write,
     body: NewApprovalRule,
     reply: ApprovalRuleView,
-    errors: [403, 404, 422],
     async handle({ body: { allowedApproversUuid, ...rest }, request }, deps) {
-      const allowedApproverIds = await mustExist(deps.db, allowedApproversUuid);
+      const allowedApproverIds = await mustBeUsers(deps.db, allowedApproversUuid);
       const ruleId = deterministicId(request.commandId, "approval rule");
       const { id: parentId, type: parentType } = parentOf(request);
       const rule = { ...rest, allowedApproverIds };
@@ -145,20 +130,18 @@ function createRule(ownerScope: OwnerScope): Route {
 
 function editRule(ownerScope: OwnerScope): Route {
   return route({
-    ...declared(ownerScope),
+    ...writingAt(ownerScope, "ADMIN"),
     method: "patch",
     path: `${at(ownerScope)}/rule/edit`,
     operationId: `edit${ownerScope.noun}ApprovalRule`,
     summary: `Change an approval rule of a ${ownerScope.resource}`,
-    scope: ownerScope.write,
     body: ApprovalRuleChange,
     reply: ApprovalRuleView,
-    errors: [403, 404, 422],
     async handle({ body: { uuid: ruleId, allowedApproversUuid, ...rest }, request }, deps) {
       const approvers =
         allowedApproversUuid === undefined
           ? {}
-          : { allowedApproverIds: await mustExist(deps.db, allowedApproversUuid) };
+          : { allowedApproverIds: await mustBeUsers(deps.db, allowedApproversUuid) };
       const change = defined({ ...rest, ...approvers });
       await write({ type: "EditApprovalRule", ruleId, change }, request, deps);
       return shown(deps.db, scopeOf(request), ruleId);
@@ -168,47 +151,40 @@ function editRule(ownerScope: OwnerScope): Route {
 
 function deleteRule(ownerScope: OwnerScope): Route {
   return route({
-    ...declared(ownerScope),
+    ...writingAt(ownerScope, "ADMIN"),
     method: "delete",
     path: `${at(ownerScope)}/rule/{approvalRuleUuid}`,
     operationId: `delete${ownerScope.noun}ApprovalRule`,
     summary: `Delete an approval rule of a ${ownerScope.resource}`,
-    scope: ownerScope.write,
-    params: withId(ownerScope),
     status: 204,
     reply: "empty",
-    errors: [403, 404],
     handle: ({ params, request }, deps) =>
-      write({ type: "DeleteApprovalRule", ruleId: String(params.approvalRuleUuid) }, request, deps),
+      write({ type: "DeleteApprovalRule", ruleId: params.approvalRuleUuid }, request, deps),
   });
 }
 
 function getConfiguration(ownerScope: OwnerScope): Route {
   return route({
-    ...declared(ownerScope),
+    ...readingAt(ownerScope, "ADMIN"),
     method: "get",
     path: `${at(ownerScope)}/configuration`,
     operationId: `get${ownerScope.noun}ApprovalConfiguration`,
     summary: `Get the approval configuration of a ${ownerScope.resource}`,
-    scope: ownerScope.read,
     asOf: rulesThen,
     reply: ApprovalConfigurationView,
-    errors: [403, 404],
     handle: ({ request }, { db }) => approvalConfigurationOf(db, scopeOf(request)),
   });
 }
 
 function editConfiguration(ownerScope: OwnerScope): Route {
   return route({
-    ...declared(ownerScope),
+    ...writingAt(ownerScope, "ADMIN"),
     method: "patch",
     path: `${at(ownerScope)}/configuration/edit`,
     operationId: `edit${ownerScope.noun}ApprovalConfiguration`,
     summary: `Change the approval configuration of a ${ownerScope.resource}`,
-    scope: ownerScope.write,
     body: ApprovalConfigurationChange,
     reply: ApprovalConfigurationView,
-    errors: [403, 404, 422],
     async handle({ body, request }, deps) {
       const { id: parentId, type: parentType } = parentOf(request);
       const change = defined(body);
@@ -219,9 +195,6 @@ function editConfiguration(ownerScope: OwnerScope): Route {
     },
   });
 }
-
-const withId = (ownerScope: OwnerScope) =>
-  ownerScope.params.and(z.object({ approvalRuleUuid: Uuid }));
 
 function scopeOf(request: Resolved): ApprovalScope {
   return "project" in request ? { project: request.project } : { parentId: parentOf(request).id };
@@ -247,7 +220,7 @@ async function present(db: Knex, rows: readonly ApprovalRuleRow[]) {
 }
 
 /** The ids without repetitions. @throws Refusal 404 when a user does not exist */
-async function mustExist(db: Knex, ids: readonly UserId[]): Promise<UserId[]> {
+export async function mustBeUsers(db: Knex, ids: readonly UserId[]): Promise<UserId[]> {
   const unique = [...new Set(ids)];
   const users = await findUsersById(db, unique);
   if (unique.every((id) => users.has(id))) return unique;

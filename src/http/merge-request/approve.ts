@@ -23,8 +23,9 @@ import { mustSuffice } from "../access/role-access.ts";
 import { projectStampOf } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
 import { type Route, route } from "../core/route.ts";
-import { instant, int, oneLine } from "../core/schema.ts";
+import { fieldRefusal, instant, int, oneLine } from "../core/schema.ts";
 import { presentUser, UserView } from "../user/view.ts";
+import { mustBeUsers } from "./approval-rule.ts";
 import {
   at,
   mustBeChangeable,
@@ -94,7 +95,7 @@ const getApprovals = route({
       const { approved_at: approvedAt, source_commit: commitId } = approval;
       return [{ user: presentUser(user), approvedAt, commitId, counts }];
     });
-    const some = items.slice(page.offset, page.offset + page.size);
+    const some = items.slice(page.offset, page.offset + page.limit);
     return { items: some, totalElements: items.length };
   },
 });
@@ -134,7 +135,8 @@ const replaceRules = route({
         targetBranch: row.target_branch,
         allowedApproverIds: [...new Set(allowedApproversUuid)],
       })) ?? null;
-    await mustBeUsers(rules?.flatMap(({ allowedApproverIds }) => allowedApproverIds) ?? [], deps);
+    const approverIds = rules?.flatMap(({ allowedApproverIds }) => allowedApproverIds) ?? [];
+    await mustBeUsers(deps.db, approverIds);
     for (const rule of rules ?? []) mustBeReachable(rule);
     const command = {
       type: "ReplaceApprovalRules",
@@ -229,21 +231,11 @@ async function mustProvePassword(
   const hash = (await findUserById(db, userId))?.password_hash ?? null;
   if (hash === null) {
     const message = "Approving requires a password, and the account has none.";
-    throw refused("approval.password_missing", message);
+    throw fieldRefusal("password", "approval.password_missing", message);
   }
   const right = await lockout.guard({ account: userId, ip }, async () =>
     (await verifyPassword(password ?? "", hash)) ? true : null,
   );
-  if (right === null) throw refused("approval.password_wrong", "The password is wrong.");
-}
-
-function refused(code: string, message: string): Refusal {
-  const errors = [{ field: "password", code, message }];
-  return new Refusal("unprocessable", code, message, { errors });
-}
-
-async function mustBeUsers(ids: readonly UserId[], { db }: Deps): Promise<void> {
-  const users = await findUsersById(db, [...new Set(ids)]);
-  if (ids.every((id) => users.has(id))) return;
-  throw new Refusal("not_found", "user.not_found", "One of the approvers is no user.");
+  if (right !== null) return;
+  throw fieldRefusal("password", "approval.password_wrong", "The password is wrong.");
 }

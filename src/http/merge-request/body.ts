@@ -3,10 +3,9 @@ import { z } from "zod";
 
 import { ProjectId, UserId, Uuid } from "../../events/core/ids.ts";
 import type { MergeRequestDetails } from "../../events/merge-request/merge-request.ts";
-import { Refusal } from "../../platform/refusal.ts";
 import type { MergeRequestRow } from "../../projections/merge-request/merge-request-row.ts";
 import type { ProjectRow } from "../../projections/project/project.ts";
-import { bool, oneLine, prose } from "../core/schema.ts";
+import { bool, fieldRefusal, oneLine, prose } from "../core/schema.ts";
 import { chosenLabels, LabelChoices } from "../label/choice.ts";
 import { chosenPeople, type PeopleChoice } from "../user/people-choice.ts";
 
@@ -98,8 +97,6 @@ function readersIn(
   field: string,
   { choices, present }: Pick<PeopleChoice, "choices" | "present">,
 ): Promise<readonly UserId[]> {
-  const code = "user.cannot_read";
-  const refused = (message: string) =>
-    new Refusal("unprocessable", code, message, { errors: [{ field, code, message }] });
+  const refused = (message: string) => fieldRefusal(field, "user.cannot_read", message);
   return chosenPeople(db, { project, choices, present, refused });
 }

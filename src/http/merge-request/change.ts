@@ -1,4 +1,3 @@
-import { z } from "zod";
 import { changeMergeRequest } from "../../commands/merge-request/change-merge-request.ts";
 import { mergeRequest, mergeRequestNotFound } from "../../commands/merge-request/merge-request.ts";
 import type { MergeRequestCommand } from "../../commands/merge-request/merge-request-command.ts";
@@ -11,6 +10,7 @@ import { mustSuffice } from "../access/role-access.ts";
 import { commandDeps, projectStampOf } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
 import { type Route, route } from "../core/route.ts";
+import { fieldRefusal } from "../core/schema.ts";
 import { mustFindRef } from "../repository/ref-change.ts";
 import { detailsIn, MergeRequestChange, MergeRequestChangeById } from "./body.ts";
 import {
@@ -18,7 +18,6 @@ import {
   mayDeleteRefs,
   mustBeChangeable,
   mustFindMergeRequest,
-  names,
   shown,
   type Writing,
   writing,
@@ -47,7 +46,6 @@ const editMergeRequestById = route({
   operationId: "editMergeRequestById",
   summary: "Edit a merge request that the body names",
   description: "By its author or a developer. The source cannot change.",
-  params: z.object(names),
   body: MergeRequestChangeById,
   reply: MergeRequestView,
   async handle({ body: { id, ...body }, request }, deps) {
@@ -160,7 +158,5 @@ function mustKeepSource(row: MergeRequestRow, body: MergeRequestChange): void {
     (targetProject?.id ?? row.project_id) === row.project_id;
   if (kept) return;
   const message = "The source and the projects of a merge request cannot change.";
-  throw new Refusal("unprocessable", "merge_request.source_fixed", message, {
-    errors: [{ field: "sourceBranch", code: "merge_request.source_fixed", message }],
-  });
+  throw fieldRefusal("sourceBranch", "merge_request.source_fixed", message);
 }

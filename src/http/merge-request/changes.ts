@@ -12,7 +12,7 @@ import { compareHeads } from "../../workers/merge-request/compare.ts";
 import { withNewestSourceShown } from "../../workers/merge-request/source.ts";
 import { commitsBetween } from "../../workers/merge-request/source-commits.ts";
 import type { Deps } from "../core/deps.ts";
-import { envelope, PageInfo, pageQuery, pageRequest } from "../core/paging.ts";
+import { PageInfo, pageInfo, pageQuery, pageRequest } from "../core/paging.ts";
 import { type Route, route } from "../core/route.ts";
 import { pathLengthMax } from "../core/schema.ts";
 import {
@@ -61,7 +61,7 @@ const getChanges = route({
     );
     const items: z.input<typeof ChangedFileView>[] = [];
     const range = lineRangeOf(query);
-    for (const change of wanted.slice(page.offset, page.offset + page.size)) {
+    for (const change of wanted.slice(page.offset, page.offset + page.limit)) {
       if (query.filePath === undefined) items.push(presentChange(change, between, undefined));
       else if (range === undefined) {
         const { lines } = await colouredLines(repository, change);
@@ -75,7 +75,7 @@ const getChanges = route({
       commitBlobs: items,
       totalAddedLines: changes.reduce((sum, { addedLines }) => sum + addedLines, 0),
       totalRemovedLines: changes.reduce((sum, { removedLines }) => sum + removedLines, 0),
-      page: envelope("commitBlobs", page, { items, totalElements: wanted.length }).page,
+      page: pageInfo(page, wanted.length),
     };
   },
 });
@@ -92,7 +92,7 @@ const getCommits = route({
     const row = await mustFindMergeRequest(deps, request, params.localId);
     const { repository, targetHead, sourceCommit } = await rangeOf(deps, request, row);
     const ids = await commitsBetween(repository, targetHead, sourceCommit);
-    const some = ids.slice(page.offset, page.offset + page.size);
+    const some = ids.slice(page.offset, page.offset + page.limit);
     const commits = await Promise.all(some.map((id) => repository.objects.commit(id)));
     const known = commits.filter((commit) => commit !== undefined);
     const items = await presentCommits(deps, request.project.id, known);

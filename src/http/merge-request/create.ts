@@ -1,12 +1,10 @@
-import { z } from "zod";
-
 import { openMergeRequest } from "../../commands/merge-request/change-merge-request.ts";
 import { pairTaken } from "../../commands/merge-request/pair.ts";
 import { MergeRequestId, ObjectId } from "../../events/core/ids.ts";
 import { headRefOf } from "../../events/merge-request/merge-request.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { keepFirst } from "../../platform/git/kept-ref.ts";
-import { Refusal } from "../../platform/refusal.ts";
+import type { Refusal } from "../../platform/refusal.ts";
 import { approvalConfigurationOf } from "../../projections/merge-request/approval-rule.ts";
 import { openMergeRequestsFrom } from "../../projections/merge-request/merge-request-query.ts";
 import type { MergeRequestRow } from "../../projections/merge-request/merge-request-row.ts";
@@ -19,9 +17,10 @@ import { mustBeFound, mustSuffice } from "../access/role-access.ts";
 import { commandDeps, stampOf } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
 import { route } from "../core/route.ts";
+import { fieldRefusal } from "../core/schema.ts";
 import { mustFindRef } from "../repository/ref-change.ts";
 import { detailsIn, NewMergeRequest } from "./body.ts";
-import { at, names, shown, type Writing, writing } from "./place.ts";
+import { at, shown, type Writing, writing } from "./place.ts";
 import { MergeRequestView } from "./schema.ts";
 
 export const createMergeRequest = route({
@@ -32,7 +31,6 @@ export const createMergeRequest = route({
   summary: "Open a merge request",
   description:
     "From a branch that the caller may push to, also of a fork, into a branch of a project the caller may read.",
-  params: z.object(names),
   body: NewMergeRequest,
   reply: MergeRequestView,
   async handle({ body, request }, deps) {
@@ -154,14 +152,10 @@ async function newDetails(body: NewMergeRequest, target: ProjectRow, { db }: Dep
 
 function sameBranch(): Refusal {
   const message = "Source and target are the same branch.";
-  return new Refusal("unprocessable", "merge_request.same_branch", message, {
-    errors: [{ field: "targetBranch", code: "merge_request.same_branch", message }],
-  });
+  return fieldRefusal("targetBranch", "merge_request.same_branch", message);
 }
 
 function unrelated(): Refusal {
   const message = "Merge requests go between branches of a project, or of a project and its forks.";
-  return new Refusal("unprocessable", "merge_request.unrelated_projects", message, {
-    errors: [{ field: "sourceProject", code: "merge_request.unrelated_projects", message }],
-  });
+  return fieldRefusal("sourceProject", "merge_request.unrelated_projects", message);
 }

@@ -6,7 +6,7 @@ import type { Repository } from "../../platform/git/repository.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import type { Comparison } from "../../workers/merge-request/compare.ts";
 import { isOneLine } from "../../workers/merge-request/follow-line.ts";
-import { int, invalid } from "../core/schema.ts";
+import { fieldRefusal, int, invalid } from "../core/schema.ts";
 
 const pathLengthMax = 4_096;
 /** Larger files have no lines that are shown. */
@@ -104,7 +104,5 @@ function linesOf(blob: Buffer): number {
 
 function noSuchLine(field: string): Refusal {
   const message = "There is no such line in this version of the file.";
-  return new Refusal("unprocessable", "discussion.line_not_found", message, {
-    errors: [{ field, code: "discussion.line_not_found", message }],
-  });
+  return fieldRefusal(field, "discussion.line_not_found", message);
 }

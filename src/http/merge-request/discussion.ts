@@ -17,20 +17,13 @@ import { mustSuffice } from "../access/role-access.ts";
 import type { AsOf } from "../core/as-of.ts";
 import { projectStampOf } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
+import { oneBelow } from "../core/one-below.ts";
 import { type Route, route } from "../core/route.ts";
 import { int, pathLengthMax, prose } from "../core/schema.ts";
 import { rangeOf } from "./changes.ts";
 import { LineFields, lineIn } from "./discussion-line.ts";
 import { NoteView, presentNotes, type WhichReplies } from "./discussion-view.ts";
-import {
-  at,
-  isDeveloper,
-  LocalParams,
-  mustFindMergeRequest,
-  reading,
-  type Writing,
-  writing,
-} from "./place.ts";
+import { at, isDeveloper, mustFindMergeRequest, reading, type Writing, writing } from "./place.ts";
 import type { Reading } from "./view.ts";
 
 /** An event holds the text before and after; stores take 1 MiB as one. */
@@ -43,8 +36,6 @@ const Message = prose(messageLengthMax).refine((text) => text.trim() !== "", {
   params: { code: "error.field.empty" },
   error: "Empty",
 });
-const DiscussionParams = LocalParams.extend({ discussionUuid: Uuid });
-const NoteParams = LocalParams.extend({ noteUuid: Uuid });
 
 export const DiscussionView = z
   .object({ rootNote: NoteView, replies: z.array(NoteView) })
@@ -88,8 +79,7 @@ const getDiscussions = route({
   async handle({ params, query: { filePath }, page, request }, deps) {
     const row = await mustFindMergeRequest(deps, request, params.localId);
     const paths = filePath === undefined ? undefined : [filePath].flat();
-    const slice = { limit: page.size, offset: page.offset, paths };
-    const { rows, total } = await listDiscussions(deps.db, row.id, slice);
+    const { rows, total } = await listDiscussions(deps.db, row.id, { ...page, paths });
     const notes = await presentNotes(deps, request, row, { rows, replies: "newest" });
     // Replies are beside the first note; its own would be the same once more.
     const items = notes.map(({ replies, ...note }) => ({
@@ -107,7 +97,6 @@ const getDiscussion = route({
   operationId: "getDiscussion",
   summary: "Get a note of a discussion",
   description: "A first note comes with its replies, the oldest first, up to 3 MiB.",
-  params: DiscussionParams,
   query: z.object({
     repliesFrom: int({ min: 0, max: repliesFromMax })
       .default(0)
@@ -175,17 +164,14 @@ const editNote = route({
   operationId: "editDiscussionNote",
   summary: "Edit a note",
   description: "By its author or an administrator of the project.",
-  params: NoteParams,
   body: z.object({ message: Message }).meta({ id: "DiscussionNoteChange" }),
   reply: NoteView,
   async handle({ params, body, request }, deps) {
     const row = await mustFindMergeRequest(deps, request, params.localId);
     const note = await mustOwnNote(deps, row, params.noteUuid, request);
-    const fields = { type: "EditNote", noteId: note.id, message: body.message } as const;
-    await request.execute(discussion, note.discussion_id, {
-      ...fields,
-      ...within(row, request, deps),
-    });
+    const of = { noteId: note.id, ...within(row, request, deps) };
+    const command = { type: "EditNote", message: body.message, ...of } as const;
+    await request.execute(discussion, note.discussion_id, command);
     return shownNote(deps, request, row, note.id);
   },
 });
@@ -198,16 +184,12 @@ const deleteNote = route({
   summary: "Delete a note",
   description:
     "By its author or an administrator of the project. With the first note go all replies.",
-  params: NoteParams,
   reply: "empty",
   async handle({ params, request }, deps) {
     const row = await mustFindMergeRequest(deps, request, params.localId);
     const note = await mustOwnNote(deps, row, params.noteUuid, request);
-    const fields = { type: "DeleteNote", noteId: note.id } as const;
-    await request.execute(discussion, note.discussion_id, {
-      ...fields,
-      ...within(row, request, deps),
-    });
+    const of = { noteId: note.id, ...within(row, request, deps) };
+    await request.execute(discussion, note.discussion_id, { type: "DeleteNote", ...of });
   },
 });
 
@@ -220,7 +202,6 @@ function settle(verb: "resolve" | "unresolve"): Route {
     operationId: `${verb}Discussion`,
     summary: verb === "resolve" ? "Resolve a discussion" : "Take a discussion up again",
     description: "By the author of the request or of the discussion, or a developer.",
-    params: DiscussionParams,
     reply: NoteView,
     async handle({ params, request }, deps) {
       const row = await mustFindMergeRequest(deps, request, params.localId);
@@ -252,15 +233,7 @@ function within({ id: mergeRequestId }: MergeRequestRow, request: Writing, deps:
 }
 
 /** @throws Refusal 404, also for a note on another request */
-async function mustFindNote(
-  { db }: Deps,
-  row: MergeRequestRow,
-  id: string,
-): Promise<DiscussionNoteRow> {
-  const note = await findNote(db, row.id, id);
-  if (note === undefined) throw discussionNotFound();
-  return note;
-}
+const mustFindNote = oneBelow(findNote, discussionNotFound);
 
 async function mustOwnNote(
   deps: Deps,

@@ -1,7 +1,6 @@
 import { z } from "zod";
 import type { MergeChoice } from "../../events/merge-request/merge-request.ts";
 import { type MergeSettings, MergeStrategy } from "../../events/merge-request/merge-setting.ts";
-import { Refusal } from "../../platform/refusal.ts";
 import type { MergeRequestRow } from "../../projections/merge-request/merge-request-row.ts";
 import { mergeSettingsOf } from "../../projections/merge-request/merge-setting.ts";
 import { waitsForPipelines } from "../../workers/merge-request/auto-merge.ts";
@@ -11,7 +10,7 @@ import { withNewestSource } from "../../workers/merge-request/source.ts";
 import { projectStampOf } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
 import { type Route, route } from "../core/route.ts";
-import { bool } from "../core/schema.ts";
+import { bool, fieldRefusal } from "../core/schema.ts";
 import { changed } from "./change.ts";
 import {
   at,
@@ -118,7 +117,7 @@ async function choiceOf(
   const hasMessage = mergeCommitMessage !== null || squashCommitMessage !== null;
   if (hasMessage && !messages.canEditMergeCommitMessage) {
     const message = "The project's templates for messages cannot be overridden.";
-    throw refused("mergeCommitMessage", "merge.message_fixed", message);
+    throw fieldRefusal("mergeCommitMessage", "merge.message_fixed", message);
   }
   return {
     strategy: strategyOf(body, row, settings),
@@ -136,18 +135,22 @@ function strategyOf(
   const wantsSquash = squashCommit ?? (mergeStrategy ? mergeStrategy === "SQUASH" : undefined);
   if (squash === "ALWAYS") {
     if (wantsSquash !== false) return "SQUASH";
-    throw refused("squashCommit", "merge.squash_required", "The project squashes every request.");
+    throw fieldRefusal(
+      "squashCommit",
+      "merge.squash_required",
+      "The project squashes every request.",
+    );
   }
   if (squash === "NEVER" && wantsSquash === true) {
-    throw refused("squashCommit", "merge.squash_not_allowed", "The project allows no squashing.");
+    throw fieldRefusal(
+      "squashCommit",
+      "merge.squash_not_allowed",
+      "The project allows no squashing.",
+    );
   }
   const squashes = wantsSquash ?? (row.squash_commit && squash === "ALLOWED");
   const strategy = squashes ? "SQUASH" : (mergeStrategy ?? usual);
   if (squashes || allowedStrategies.includes(strategy)) return strategy;
   const message = `The project does not allow the strategy ${strategy}.`;
-  throw refused("mergeStrategy", "merge.strategy_not_allowed", message);
-}
-
-function refused(field: string, code: string, message: string): Refusal {
-  return new Refusal("unprocessable", code, message, { errors: [{ field, code, message }] });
+  throw fieldRefusal("mergeStrategy", "merge.strategy_not_allowed", message);
 }

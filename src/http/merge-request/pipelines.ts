@@ -10,6 +10,7 @@ import {
 import { withNewestSource } from "../../workers/merge-request/source.ts";
 import { commitsBetween } from "../../workers/merge-request/source-commits.ts";
 import type { Deps } from "../core/deps.ts";
+import { listed } from "../core/paging.ts";
 import { type Route, route } from "../core/route.ts";
 import { nothingStarted } from "../pipeline/pipeline.ts";
 import { PipelineView, presentPipeline } from "../pipeline/view.ts";
@@ -27,15 +28,14 @@ export const getMergeRequestPipelines: Route = route({
     "Newest first, of the target project and of a source project that the caller may read. The total is counted to 500 beyond the requested page.",
   list: "restPipelineModelList",
   reply: PipelineView,
-  async handle({ params, page: { size: limit, offset }, request }, deps) {
+  async handle({ params, page, request }, deps) {
     const row = await mustFindMergeRequest(deps, request, params.localId);
     const { repository, targetHead, sourceCommit } = await rangeOf(deps, request, row);
     const commitIds = await commitsBetween(repository, targetHead, sourceCommit);
     const projectIds = await readable(deps, request, row.source_project_id);
     const mergeRequest = { projectId: row.project_id, localId: row.local_id };
     const wanted = { projectIds, commitIds, mergeRequest };
-    const { rows, total } = await pipelinesOfMergeRequest(deps.db, wanted, { limit, offset });
-    return { items: rows.map(presentPipeline), totalElements: total };
+    return listed(pipelinesOfMergeRequest(deps.db, wanted, page), presentPipeline);
   },
 });
 

@@ -1,5 +1,3 @@
-import { z } from "zod";
-
 import { mergeRequestNotFound } from "../../commands/merge-request/merge-request.ts";
 import { findMergeRequest } from "../../projections/merge-request/merge-request-query.ts";
 import type { MergeRequestRow } from "../../projections/merge-request/merge-request-row.ts";
@@ -7,37 +5,24 @@ import { withNewestSourceShown } from "../../workers/merge-request/source.ts";
 import { atLeast } from "../access/access.ts";
 import { mustSuffice } from "../access/role-access.ts";
 import type { Deps } from "../core/deps.ts";
+import { oneInProject } from "../core/one-below.ts";
 import type { RequestFor } from "../core/request.ts";
-import { int } from "../core/schema.ts";
 import { presentMergeRequests, type Reading } from "./view.ts";
 
 export const at = "/project/{ownerAlias}/{projectAlias}/merge-request";
-export const names = { ownerAlias: z.string(), projectAlias: z.string() };
-const localIdMax = 2 ** 31 - 1;
-export const LocalParams = z.object({ ...names, localId: int({ min: 1, max: localIdMax }) });
 
 /** Declarations that operations on one merge request share. */
 const declared = {
   tag: "Merge requests",
   access: "project:GUEST",
-  params: LocalParams,
-  errors: [403, 404, 409, 422],
 } as const;
-export const reading = { ...declared, scope: "PROJECT_READ", errors: [403, 404, 422] } as const;
-export const writing = { ...declared, scope: "PROJECT_WRITE" } as const;
+export const reading = { ...declared, scope: "PROJECT_READ" } as const;
+export const writing = { ...declared, scope: "PROJECT_WRITE", errors: [409] } as const;
 
 export type Writing = RequestFor<"project:GUEST">;
 
 /** @throws Refusal 404, also for a request of another project */
-export async function mustFindMergeRequest(
-  { db }: Pick<Deps, "db">,
-  { project }: Pick<Reading, "project">,
-  localId: number,
-): Promise<MergeRequestRow> {
-  const row = await findMergeRequest(db, project.id, localId);
-  if (row === undefined) throw mergeRequestNotFound();
-  return row;
-}
+export const mustFindMergeRequest = oneInProject(findMergeRequest, mergeRequestNotFound);
 
 /** Authors may change their own request, developers every one. @throws Refusal 403, 404 */
 export async function mustBeChangeable(

@@ -9,7 +9,7 @@ import { route } from "../core/route.ts";
 import { bool, timeOrDay } from "../core/schema.ts";
 import { labelIdsNamed } from "../label/choice.ts";
 import { filteredPerson, personFilter } from "../user/person-filter.ts";
-import { at, names, reading, shown } from "./place.ts";
+import { at, reading, shown } from "./place.ts";
 import { MergeRequestView } from "./schema.ts";
 import { presentMergeRequests, type Reading } from "./view.ts";
 
@@ -52,7 +52,6 @@ export const getMergeRequests = route({
   path: `${at}/list`,
   operationId: "listMergeRequests",
   summary: "List the merge requests into a project",
-  params: z.object(names),
   query: Filter,
   list: "mergeRequestModelList",
   asOf: { readModels: [labelProjection, mergeRequestProjection], numbers: ["MERGE_REQUEST"] },
@@ -63,7 +62,7 @@ export const getMergeRequests = route({
     const { q, draft, sort, order, status, sourceBranch, targetBranch, updatedAfter } = query;
     const { rows, total } = await listMergeRequests(deps.db, {
       ...{ projectId: request.project.id, ...named, status, draft, q, sort, order },
-      ...{ sourceBranch, targetBranch, updatedAfter, limit: page.size, offset: page.offset },
+      ...{ sourceBranch, targetBranch, updatedAfter, ...page },
     });
     const views = await presentMergeRequests(deps, request, rows);
     const items = views.map((view) => ({

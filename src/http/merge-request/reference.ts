@@ -1,4 +1,5 @@
 import { listReferences } from "../../projections/reference/list.ts";
+import { listed } from "../core/paging.ts";
 import { route } from "../core/route.ts";
 import { presentReference, ReferenceView } from "../reference/view.ts";
 import { at, mustFindMergeRequest, reading } from "./place.ts";
@@ -12,12 +13,10 @@ export const getMergeRequestReferences = route({
   description: "The oldest first, of the projects that the caller may read.",
   list: "referenceList",
   reply: ReferenceView,
-  async handle({ params: { localId }, page: { size, offset }, request }, deps) {
+  async handle({ params: { localId }, page, request }, deps) {
     const { project, userId } = request;
     await mustFindMergeRequest(deps, request, localId);
     const thing = { project, mark: "!", localId } as const;
-    const page = { limit: size, offset };
-    const { rows, total } = await listReferences(deps.db, thing, userId, page);
-    return { items: rows.map(presentReference), totalElements: total };
+    return listed(listReferences(deps.db, thing, userId, page), presentReference);
   },
 });

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { ObjectId } from "../../events/core/ids.ts";
 import { requirementNames } from "../../workers/merge-request/judge.ts";
 import { instant } from "../core/schema.ts";
-import { SelectorObject } from "../core/selector-object.ts";
+import { SelectorObject } from "../core/selector.ts";
 import { LabelView } from "../label/view.ts";
 import { CommitView } from "../repository/commit-view.ts";
 import { UserView } from "../user/view.ts";

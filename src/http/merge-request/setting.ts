@@ -9,7 +9,6 @@ import {
   mergeSettingProjection,
   mergeSettingsOf,
 } from "../../projections/merge-request/merge-setting.ts";
-import { projectScope } from "../access/owner-scope.ts";
 import { projectStampOf } from "../core/command-deps.ts";
 import type { RequestFor } from "../core/request.ts";
 import { type Route, route } from "../core/route.ts";
@@ -19,20 +18,18 @@ const base = "/project/{ownerAlias}/{projectAlias}/setting";
 /** Two versions of all of them are in one event. */
 const templateLengthMax = 50_000;
 
-const shared = { tag: "Merge requests", params: projectScope.params } as const;
+const tag = "Merge requests";
 const reading = {
-  ...shared,
+  tag,
   method: "get",
   scope: "PROJECT_READ",
   access: "project:GUEST",
-  errors: [403, 404],
 } as const;
 const changing = {
-  ...shared,
+  tag,
   method: "put",
   scope: "PROJECT_EDIT",
   access: "project:ADMIN",
-  errors: [403, 404, 422],
 } as const;
 
 const settings = {
@@ -42,11 +39,8 @@ const settings = {
 };
 const SettingsView = z.object(settings).meta({ id: "MergeSettings" });
 const SettingsChange = z
-  .object({
-    mergeStrategy: settings.mergeStrategy.optional(),
-    allowedStrategies: settings.allowedStrategies.optional(),
-    squash: settings.squash.optional(),
-  })
+  .object(settings)
+  .partial()
   .meta({ id: "MergeSettingsChange", description: "What is not given stays as it is." });
 
 const Template = prose(templateLengthMax);

@@ -10,13 +10,14 @@ import { projectRole } from "../../projections/team/member-role.ts";
 import { findUsersById, type UserRow } from "../../projections/user/user.ts";
 import { type Judgement, mergeJudge, notCompared } from "../../workers/merge-request/judge.ts";
 import type { Deps } from "../core/deps.ts";
+import { presented } from "../core/present.ts";
 import type { RequestFor } from "../core/request.ts";
-import { type SelectorObject, selectorObject } from "../core/selector-object.ts";
+import { type SelectorObject, selectorObject } from "../core/selector.ts";
 import { presentLabel } from "../label/view.ts";
 import { type CommitView, presentCommits } from "../repository/commit-view.ts";
 import { presentParticipant } from "../user/participant.ts";
 import { presentUser } from "../user/view.ts";
-import type { MergeRequestView } from "./schema.ts";
+import { MergeRequestView } from "./schema.ts";
 
 export type Presented = z.input<typeof MergeRequestView>;
 
@@ -45,11 +46,11 @@ export async function presentMergeRequests(
     mergeCommitsOf(deps, project, rows),
     Promise.all(rows.map((row) => deps.past !== true && isSourceGone(deps, row))),
   ]);
-  const presented: Presented[] = [];
+  const shown: Presented[] = [];
   // One after the other: what is not known yet takes processes of git.
   for (const [index, row] of rows.entries()) {
     const judgement = await (early ?? judge(row));
-    presented.push({
+    const view = presented(MergeRequestView, row, {
       ...presentPlain(row, users),
       ...presentJudgement(judgement),
       labels: row.label_ids.flatMap((id) => labels.get(id) ?? []).map(presentLabel),
@@ -70,8 +71,9 @@ export async function presentMergeRequests(
       userAlias: project.owner_alias,
       mergeCommit: commits.get(row.merge_commit ?? "") ?? null,
     });
+    shown.push(view);
   }
-  return presented;
+  return shown;
 }
 
 const peopleIn = (rows: readonly MergeRequestRow[]): readonly string[] => [
@@ -90,22 +92,13 @@ function presentPlain(row: MergeRequestRow, users: ReadonlyMap<string, UserRow>)
     ids.flatMap((id) => users.get(id) ?? []).map(presentUser);
   const { author_id: authorId, merged_by_id: mergedById } = row;
   return {
-    id: row.id,
-    localId: row.local_id,
-    title: row.title,
-    description: row.description,
-    removeSourceBranch: row.remove_source_branch,
-    squashCommit: row.squash_commit,
     workInProgress: row.is_draft,
     assignedUsers: people(row.assigned_user_ids),
     reviewers: people(row.reviewer_ids),
     status: selectorObject({ id: row.status, title: mergeRequestStatusTitles[row.status] }),
     createdBy: presentParticipant(users.get(authorId), authorId),
-    createdAt: row.created_at,
-    updatedAt: row.updated_at,
     mergeWhenPipelineSucceeds: row.auto_merge !== null,
     mergedBy: mergedById && presentParticipant(users.get(mergedById), mergedById),
-    mergedAt: row.merged_at,
     failureReason: row.failure,
     // Rows of the earlier release lack it until they are built again.
     refsDeleted: row.refs_deleted === true,

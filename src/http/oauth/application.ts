@@ -1,7 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { z } from "zod";
 
-import { oauthApplication } from "../../commands/oauth/application.ts";
+import {
+  type OAuthApplicationCommand,
+  oauthApplication,
+} from "../../commands/oauth/application.ts";
 import { OAuthApplicationId, type UserId } from "../../events/core/ids.ts";
 import { userSubject } from "../../events/user/user.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
@@ -11,8 +14,11 @@ import {
   listOAuthApplications,
   type OAuthApplicationRow,
 } from "../../projections/oauth/application.ts";
-import { stampOf } from "../core/command-deps.ts";
+import { type Stamp, stamped, stampOf, type Unstamped } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
+import { listed } from "../core/paging.ts";
+import { presented } from "../core/present.ts";
+import type { RequestFor } from "../core/request.ts";
 import { type Route, route } from "../core/route.ts";
 import { bool, oneLine } from "../core/schema.ts";
 import { isRegistrable } from "./redirect.ts";
@@ -59,8 +65,8 @@ const NewApplication = z
   })
   .meta({ id: "NewOAuthApplication" });
 
-const common = { tag: "User settings", access: "user" } as const;
-const write = { ...common, scope: "USER_WRITE" } as const;
+const common = { tag: "User settings", access: "user", notForApplications: true } as const;
+const writing = { ...common, scope: "USER_WRITE" } as const;
 const params = z.object({ id: OAuthApplicationId });
 const at = "/user/settings/oauth" as const;
 
@@ -70,19 +76,13 @@ const list = route({
   path: `${at}/`,
   alsoAt: [at],
   operationId: "listOAuthApplications",
-  notForApplications: true,
   summary: "List one's OAuth applications",
   scope: "USER_READ",
   list: "oauthModelList",
   reply: ApplicationView,
-  errors: [403, 404, 422],
-  async handle({ page, request }, deps) {
-    const { size: limit, offset } = page;
-    const of = { ownerId: request.userId, limit, offset };
-    const { rows, total } = await listOAuthApplications(deps.db, of);
-    const items = await Promise.all(rows.map((row) => present(row, deps)));
-    return { items, totalElements: total };
-  },
+  errors: [404],
+  handle: ({ page, request: { userId: ownerId } }, deps) =>
+    listed(listOAuthApplications(deps.db, { ownerId, ...page }), (row) => present(row, deps)),
 });
 
 const show = route({
@@ -90,26 +90,22 @@ const show = route({
   method: "get",
   path: `${at}/{id}`,
   operationId: "getOAuthApplication",
-  notForApplications: true,
   summary: "Get one of one's OAuth applications",
   scope: "USER_READ",
   params,
   reply: ApplicationView,
-  errors: [403, 404, 422],
   handle: ({ params, request }, deps) => shown(request.userId, params.id, deps),
 });
 
 const create = route({
-  ...write,
+  ...writing,
   method: "post",
   path: at,
   operationId: "createOAuthApplication",
-  notForApplications: true,
   summary: "Create an OAuth application",
   description: "It must be registered as well before it can request the authorisation of users.",
   body: NewApplication,
   reply: ApplicationView,
-  errors: [403, 422],
   async handle({ body, request }, deps) {
     const ownerId = request.userId;
     const id = OAuthApplicationId.parse(deterministicId(request.commandId, "oauth application"));
@@ -129,62 +125,45 @@ const create = route({
 });
 
 const change = route({
-  ...write,
+  ...writing,
   method: "put",
   path: `${at}/{id}`,
   operationId: "changeOAuthApplication",
-  notForApplications: true,
   summary: "Change an OAuth application",
   params,
   body: NewApplication,
   reply: ApplicationView,
-  errors: [403, 404, 422],
   async handle({ params, body, request }, deps) {
     const details = detailsOf(body);
-    await request.execute(oauthApplication, params.id, {
-      type: "ChangeOAuthApplication",
-      details,
-      ...stampOf(request, deps),
-    });
+    await write({ type: "ChangeOAuthApplication", details }, params.id, request, deps);
     return shown(request.userId, params.id, deps);
   },
 });
 
 const register = route({
-  ...write,
+  ...writing,
   method: "post",
   path: `${at}/{id}/register`,
   operationId: "registerOAuthApplication",
-  notForApplications: true,
   summary: "Register an OAuth application",
   params,
   reply: ApplicationView,
-  errors: [403, 404],
   async handle({ params, request }, deps) {
-    await request.execute(oauthApplication, params.id, {
-      type: "RegisterOAuthApplication",
-      ...stampOf(request, deps),
-    });
+    await write({ type: "RegisterOAuthApplication" }, params.id, request, deps);
     return shown(request.userId, params.id, deps);
   },
 });
 
 const remove = route({
-  ...write,
+  ...writing,
   method: "delete",
   path: `${at}/{id}`,
   operationId: "deleteOAuthApplication",
-  notForApplications: true,
   summary: "Delete an OAuth application",
   params,
   reply: "empty",
-  errors: [403, 404],
-  async handle({ params, request }, deps) {
-    await request.execute(oauthApplication, params.id, {
-      type: "DeleteOAuthApplication",
-      ...stampOf(request, deps),
-    });
-  },
+  handle: ({ params, request }, deps) =>
+    write({ type: "DeleteOAuthApplication" }, params.id, request, deps),
 });
 
 export const oauthApplicationRoutes: readonly Route[] = [
@@ -202,6 +181,17 @@ function detailsOf(body: z.output<typeof NewApplication>) {
   return { name, ...texts, authCallbackUrl, standalone };
 }
 
+type ByUser = Extract<OAuthApplicationCommand, Stamp>;
+
+async function write(
+  order: Unstamped<ByUser>,
+  id: OAuthApplicationId,
+  request: RequestFor<"user">,
+  deps: Deps,
+): Promise<void> {
+  await request.execute(oauthApplication, id, stamped<ByUser>(order, stampOf(request, deps)));
+}
+
 async function shown(ownerId: UserId, id: OAuthApplicationId, deps: Deps) {
   const row = await findOAuthApplication(deps.db, ownerId, id);
   if (row !== undefined) return present(row, deps);
@@ -212,14 +202,9 @@ async function present(
   row: OAuthApplicationRow,
   { vault }: Deps,
 ): Promise<z.input<typeof ApplicationView>> {
-  return {
-    id: row.id,
-    name: row.name,
-    description: row.description,
-    clientId: row.client_id,
+  return presented(ApplicationView, row, {
     clientSecret: (await vault.open(row.client_secret)) ?? "",
-    homepageUrl: row.homepage_url,
     authCallbackUrl: row.callback_url,
     standalone: row.is_standalone,
-  };
+  });
 }

@@ -10,6 +10,7 @@ import {
   listAuthorizedApplications,
 } from "../../projections/oauth/authorization.ts";
 import type { Deps } from "../core/deps.ts";
+import { listed } from "../core/paging.ts";
 import type { RequestFor } from "../core/request.ts";
 import { type Route, route } from "../core/route.ts";
 import { instant } from "../core/schema.ts";
@@ -37,19 +38,15 @@ const list = route({
   scope: "USER_READ",
   list: "authorizedApplicationList",
   reply: View,
-  errors: [403],
-  async handle({ page: { size: limit, offset }, request: { userId } }, { db }) {
-    const { rows, total } = await listAuthorizedApplications(db, { userId, limit, offset });
-    const items = rows.map((row) => ({
+  handle: ({ page, request: { userId } }, { db }) =>
+    listed(listAuthorizedApplications(db, { userId, ...page }), (row) => ({
       applicationId: row.application_id,
       name: row.name,
       homepageUrl: row.homepage_url,
       scopeSet: [...row.scopes],
       authorizedAt: row.first_at,
       lastUsedAt: row.used_at,
-    }));
-    return { items, totalElements: total };
-  },
+    })),
 });
 
 const remove = route({
@@ -63,7 +60,6 @@ const remove = route({
   scope: "USER_WRITE",
   params: z.object({ id: OAuthApplicationId }),
   reply: "empty",
-  errors: [403, 404],
   handle: ({ params, request }, deps) => shutOut(params.id, request, deps),
 });
 

@@ -34,7 +34,6 @@ const access = route({
   description: "New clients use /oauth/token, where the application proves itself.",
   query: z.object({ code: text, code_verifier: text.optional() }),
   reply: CompatTokens,
-  errors: [422],
   async handle({ query, request }, deps) {
     const row = await findAuthorizationByCode(deps.db, hashToken(query.code));
     if (row === undefined) throw notGood();
@@ -52,7 +51,6 @@ const refresh = route({
   summary: "Exchange a refresh token for new tokens, in the older form",
   body: z.object({ refreshToken: text }).meta({ id: "CompatRefresh" }),
   reply: CompatTokens,
-  errors: [422],
   async handle({ body, request }, deps) {
     const row = await findAuthorizationByRefresh(deps.db, hashToken(body.refreshToken));
     if (row === undefined) throw notGood();

@@ -33,7 +33,6 @@ const getOAuthMetadata = route({
   scope: "none",
   access: "anonymous",
   reply: Metadata,
-  errors: [],
   async handle(_input, { publicUrl }) {
     const methods = ["client_secret_basic", "client_secret_post", "none"];
     return {

@@ -23,7 +23,6 @@ const common = {
   scope: "none",
   access: "client",
   form: true,
-  errors: [],
   translate: inOAuth,
   protocolErrors: { statuses: [400, 401], schema: OAuthErrorView },
 } as const;

@@ -205,7 +205,9 @@ function failing(route: Route): readonly number[] {
   return [
     ...new Set<number>([
       ...always,
-      ...route.errors,
+      ...(route.errors ?? []),
+      // The thing that the path names; agents name it by a token, and a wrong one is 403.
+      ...(route.path.includes("{") && route.access !== "agent" ? [404] : []),
       ...(route.asOf === undefined ? [] : [404, 422]),
       // Of repetitions: another request under the key, or the first one still under way.
       ...(route.method === "post" ? [409] : []),

@@ -9,19 +9,15 @@ import {
   packageVersionIdOf,
 } from "../../platform/package/coordinates.ts";
 import { nugetFileName, nugetName } from "../../platform/package/nuget.ts";
-import type { PackageFileRow } from "../../projections/package/table.ts";
 import { findPackage, findPackageFile } from "../../projections/package/version.ts";
 import type { StreamReply } from "../core/answer.ts";
 import type { Deps } from "../core/deps.ts";
 import type { RequestContext } from "../core/request.ts";
 import { type Route, route } from "../core/route.ts";
-import { requestedPortion } from "../file/byte-range.ts";
-import { openReferred } from "../file/referred-blob.ts";
-import { contentTypeOf } from "../file/type.ts";
-import { countDownload } from "./download-count.ts";
 import { reading } from "./package.ts";
 import { type PackagePath, packagePath, packagePaths } from "./path.ts";
 import { fileNotFound, orNotFound, packageParameters, versionName } from "./request.ts";
+import { openPackageFile } from "./send-file.ts";
 
 const { packageName, packageVersion, groupId, artifactId } = packageParameters;
 
@@ -30,7 +26,6 @@ const downloading = {
   method: "get",
   description: "Answers parts of it to a request with Range.",
   reply: "stream",
-  errors: [403, 404],
 } as const;
 
 /** A download by names. */
@@ -94,26 +89,16 @@ export const packageDownloadRoutes: readonly Route[] = [
   ...[...Object.values(packagePaths), composerPath, nugetPath].map(download),
 ];
 
-/** The content of a name may change: the entity tag identifies it. */
+type Wanted = Readonly<{ versionId: string; fileId: string }>;
+
 async function send(
-  { versionId, fileId }: Readonly<{ versionId: string; fileId: string }>,
+  { versionId, fileId }: Wanted,
   request: Pick<RequestContext, "header">,
   deps: Deps,
 ): Promise<StreamReply> {
-  const find = async (): Promise<PackageFileRow> => {
+  const find = async () => {
     const row = await findPackageFile(deps.db, versionId, fileId);
-    if (row === undefined) throw fileNotFound();
-    return row;
+    return row && { ...row, version_id: versionId };
   };
-  const open = async (row: PackageFileRow) => {
-    const portion = requestedPortion(request, { tag: row.sha256, bytes: Number(row.bytes) });
-    return { row, ...portion, stream: await deps.blobs.read(row.sha256, portion.part) };
-  };
-  const opened = await openReferred(find, open, ({ sha256 }) => sha256);
-  const { part, bytes, last, stream } = opened;
-  const { name, sha256: etag } = opened.row;
-  const endsIt = last === Number(opened.row.bytes) - 1;
-  const body = countDownload(stream, { packageVersionId: versionId, bytes, endsIt }, deps);
-  const type = contentTypeOf(name);
-  return { body, type, bytes, fileName: name, etag, acceptRanges: true, ...(part && { part }) };
+  return (await openPackageFile(find, request, deps)).reply;
 }

@@ -1,6 +1,5 @@
 import { z } from "zod";
 
-import { PackageId } from "../../events/core/ids.ts";
 import { instanceRegistryId } from "../../events/package/version.ts";
 import { invariant } from "../../platform/invariant.ts";
 import { packageVersionIdOf } from "../../platform/package/coordinates.ts";
@@ -13,6 +12,7 @@ import {
   listPackageFiles,
 } from "../../projections/package/version.ts";
 import type { Deps } from "../core/deps.ts";
+import { listed } from "../core/paging.ts";
 import { type Route, route } from "../core/route.ts";
 import {
   orNotFound,
@@ -38,8 +38,6 @@ export const reading = {
   anonymousWhen: "globalRegistryAnonymousAccess",
 } as const;
 
-const PackageParams = z.object({ packageUuid: PackageId });
-
 const getPackages = route({
   ...reading,
   method: "get",
@@ -48,9 +46,8 @@ const getPackages = route({
   summary: "List the packages of the instance by name",
   list: "simplePackageInfoModelList",
   reply: PackageView,
-  errors: [403, 404],
-  async handle({ page: { size, offset } }, { db }) {
-    const page = { limit: size, offset };
+  errors: [404],
+  async handle({ page }, { db }) {
     const [rows, totalElements] = await Promise.all([
       listLivePackages(db, [instanceRegistryId], page),
       countLivePackages(db, [instanceRegistryId]),
@@ -65,9 +62,7 @@ const getPackage = route({
   path: "/registry/package/{packageUuid}",
   operationId: "getPackage",
   summary: "Get a package",
-  params: PackageParams,
   reply: PackageView,
-  errors: [403, 404],
   async handle({ params: { packageUuid } }, deps) {
     const [view] = await presentPackages(deps.db, [await mustFindPackage(packageUuid, deps)]);
     invariant(view !== undefined, "one package makes one view");
@@ -81,14 +76,12 @@ const getPackageVersions = route({
   path: "/registry/package/{packageUuid}/version-list",
   operationId: "listPackageVersions",
   summary: "List the versions of a package, newest first",
-  params: PackageParams,
   list: "simplePackageVersionModelList",
   reply: PackageVersionView,
-  errors: [403, 404],
-  async handle({ params: { packageUuid }, page: { size, offset } }, deps) {
+  async handle({ params: { packageUuid }, page }, deps) {
     const { db } = deps;
     const found = await mustFindPackage(packageUuid, deps);
-    const { rows, total } = await listLiveVersions(db, found, { limit: size, offset });
+    const { rows, total } = await listLiveVersions(db, found, page);
     const items = await presentPackageVersions(db, found.type, rows);
     return { items, totalElements: total };
   },
@@ -101,9 +94,8 @@ const getPackageVersion = route({
   operationId: "getPackageVersion",
   summary: "Get a version of a package",
   description: "By any spelling that is the same version in its ecosystem.",
-  params: PackageParams.extend({ packageVersion: packageParameters.genericVersion }),
+  params: z.object({ packageVersion: packageParameters.genericVersion }),
   reply: PackageVersionView,
-  errors: [403, 404],
   async handle({ params: { packageUuid, packageVersion } }, deps) {
     const { id, type } = await mustFindPackage(packageUuid, deps);
     const name = orNotFound(() => versionName(type, packageVersion));
@@ -117,14 +109,11 @@ const getPackageFiles = route({
   path: "/registry/package/{packageUuid}/package-file",
   operationId: "listPackageFiles",
   summary: "List the files of all versions of a package by name",
-  params: PackageParams,
   list: "simplePackageFileModelList",
   reply: PackageFileView,
-  errors: [403, 404],
-  async handle({ params: { packageUuid }, page: { size, offset } }, deps) {
+  async handle({ params: { packageUuid }, page }, deps) {
     const { id } = await mustFindPackage(packageUuid, deps);
-    const { rows, total } = await listPackageFiles(deps.db, id, { limit: size, offset });
-    return { items: rows.map(presentPackageFile), totalElements: total };
+    return listed(listPackageFiles(deps.db, id, page), presentPackageFile);
   },
 });
 

@@ -11,7 +11,7 @@ import { packageParameters, versionName } from "./request.ts";
 export type NamedFile = Pick<PackageFileName, "packageName" | "version" | "fileName">;
 
 /** A path that names a file, to fetch it and to store it. */
-export type PackagePath<Params extends z.ZodType = z.ZodType> = Readonly<{
+export type PackagePath<Params extends z.ZodObject = z.ZodObject> = Readonly<{
   type: PackageType;
   path: RoutePath;
   /** What operation ids end in. */
@@ -22,8 +22,14 @@ export type PackagePath<Params extends z.ZodType = z.ZodType> = Readonly<{
 }>;
 
 /** Checks the types of one path, then forgets them: the parameters are those of its own schema. */
-export const packagePath = <Params extends z.ZodType>(path: PackagePath<Params>): PackagePath =>
+export const packagePath = <Params extends z.ZodObject>(path: PackagePath<Params>): PackagePath =>
   path as unknown as PackagePath;
+
+const fileOf = (
+  type: PackageType,
+  packageName: PackageFileName["packageName"],
+  { packageVersion, fileName }: Readonly<{ packageVersion: string; fileName: string }>,
+): NamedFile => ({ packageName, version: versionName(type, packageVersion), fileName });
 
 const { packageName, packageVersion, packageScope, fileName } = packageParameters;
 const FileParams = z.object({ packageName, packageVersion, fileName });
@@ -39,43 +45,27 @@ export const packagePaths = {
       packageVersion: packageParameters.genericVersion,
       fileName,
     }),
-    named: (params) => ({
-      packageName: genericName(params.packageName),
-      version: versionName("generic", params.packageVersion),
-      fileName: params.fileName,
-    }),
+    named: (params) => fileOf("generic", genericName(params.packageName), params),
   }),
   pypi: packagePath({
     type: "pypi",
     path: "/registry/package/pypi/{packageName}/{packageVersion}/{fileName}",
     operation: "PypiPackageFile",
     params: FileParams,
-    named: (params) => ({
-      packageName: pypiName(params.packageName),
-      version: versionName("pypi", params.packageVersion),
-      fileName: params.fileName,
-    }),
+    named: (params) => fileOf("pypi", pypiName(params.packageName), params),
   }),
   npm: packagePath({
     type: "npm",
     path: "/registry/package/npm/{packageName}/{packageVersion}/{fileName}",
     operation: "NpmPackageFile",
     params: FileParams,
-    named: (params) => ({
-      packageName: npmName(undefined, params.packageName),
-      version: versionName("npm", params.packageVersion),
-      fileName: params.fileName,
-    }),
+    named: (params) => fileOf("npm", npmName(undefined, params.packageName), params),
   }),
   scopedNpm: packagePath({
     type: "npm",
     path: "/registry/package/npm/{packageName}/{packageScope}/{packageVersion}/{fileName}",
     operation: "ScopedNpmPackageFile",
     params: FileParams.extend({ packageScope }),
-    named: (params) => ({
-      packageName: npmName(params.packageScope, params.packageName),
-      version: versionName("npm", params.packageVersion),
-      fileName: params.fileName,
-    }),
+    named: (params) => fileOf("npm", npmName(params.packageScope, params.packageName), params),
   }),
 } as const;

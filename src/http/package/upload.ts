@@ -39,7 +39,7 @@ const inspections = new Limit({ name: "package.inspections", total: 2, whenFull:
 /** Looks into a file that came, and says what it is; throws when it is not what it should be. */
 type Inspect = (file: string) => Promise<PackageFileName>;
 
-type Upload<Params extends z.ZodType> = Readonly<{
+type Upload<Params extends z.ZodObject> = Readonly<{
   type: PackageType;
   path: RoutePath;
   operationId: string;
@@ -48,7 +48,7 @@ type Upload<Params extends z.ZodType> = Readonly<{
   expect: (params: z.output<Params>) => Inspect;
 }>;
 
-function upload<Params extends z.ZodType>(declared: Upload<Params>): Route {
+function upload<Params extends z.ZodObject>(declared: Upload<Params>): Route {
   const { type, path, operationId, params } = declared;
   return route({
     method: "put",
@@ -60,17 +60,16 @@ function upload<Params extends z.ZodType>(declared: Upload<Params>): Route {
     tag: "Service-level packages",
     scope: "WRITE_REGISTRY",
     access: "admin",
-    ...(params && { params: params as z.ZodType }),
+    ...(params && { params: params as z.ZodObject }),
     attachment: true,
     reply: PackageVersionView,
-    errors: [403, 404],
+    errors: [404],
     async handle({ params: given, request }, deps) {
       // A route without parameters expects none.
       const inspect = declared.expect(given as z.output<Params>);
       const stored = await receiveAttachedFile(request, {
         bytesMax: deps.config.packageFileBytesMax,
         take: (content) => storeContent(content, inspect, request, deps),
-        undo: ({ blob }) => blob.release(),
       });
       const coordinates = coordinatesOf(instanceRegistryId, type, stored.name);
       try {

@@ -7,7 +7,7 @@ import type { StreamReply } from "../core/answer.ts";
 import type { Ask } from "../core/ask.ts";
 import type { Deps } from "../core/deps.ts";
 import type { RequestContext } from "../core/request.ts";
-import type { RoutePath } from "../core/route.ts";
+import { type NamesIn, paramsOf, type RoutePath } from "../core/route.ts";
 import type { Html } from "./html.ts";
 
 /**
@@ -70,7 +70,6 @@ export type PageDeps = Deps & Readonly<{ authenticate: Authenticate }>;
 
 type Declaration = Readonly<{
   method: "get" | "post";
-  path: RoutePath;
   /** verbNoun, as of other operations. */
   operationId: string;
   /**
@@ -88,23 +87,29 @@ type Declaration = Readonly<{
   onlyShows?: true;
 }>;
 
+/** What a path names: a text each. */
+export type ParamsIn<Path extends string> = Readonly<Record<NamesIn<Path>, string>>;
+
 type OutputOf<Schema> = Schema extends z.ZodType ? z.output<Schema> : undefined;
 
 export type PageDefinition<
   A extends PageAccess,
-  Params extends z.ZodType | undefined,
+  Path extends RoutePath,
+  Params extends z.ZodObject | undefined,
   Query extends z.ZodType | undefined,
   Form extends z.ZodType | undefined,
 > = Declaration &
   Readonly<{
     access: A;
+    path: Path;
+    /** Of what the path names, where that is more than a text. */
     params?: Params;
     query?: Query;
     /** Of a POST: fields by name; a field that comes twice is a list. */
     form?: Form;
     handle: (
       input: Readonly<{
-        params: OutputOf<Params>;
+        params: ParamsIn<Path> & (Params extends z.ZodType ? z.output<Params> : unknown);
         query: OutputOf<Query>;
         form: OutputOf<Form>;
         visit: VisitFor<A>;
@@ -117,6 +122,7 @@ export type PageDefinition<
 export type PageRoute = Declaration &
   Readonly<{
     access: PageAccess;
+    path: RoutePath;
     params: z.ZodType | undefined;
     query: z.ZodType | undefined;
     form: z.ZodType | undefined;
@@ -129,11 +135,13 @@ export type PageRoute = Declaration &
 /** Declares one page or one form, as `route` declares an operation. */
 export function page<
   const A extends PageAccess,
-  Params extends z.ZodType | undefined = undefined,
+  const Path extends RoutePath,
+  Params extends z.ZodObject | undefined = undefined,
   Query extends z.ZodType | undefined = undefined,
   Form extends z.ZodType | undefined = undefined,
->(definition: PageDefinition<A, Params, Query, Form>): PageRoute {
-  const { params, query, form } = definition;
+>(definition: PageDefinition<A, Path, Params, Query, Form>): PageRoute {
+  const { path, query, form } = definition;
+  const params = paramsOf(path, definition.params);
   // The machinery hands over what the declared schemas and access promise: that is what the cast says.
   const handle = definition.handle as unknown as PageRoute["handle"];
   return { ...definition, params, query, form, handle };

@@ -19,7 +19,7 @@ import type { Idempotency } from "../core/idempotency.ts";
 import { routerPath, withoutSlash } from "../core/mount.ts";
 import { clientSignal, peerOf } from "../core/peer.ts";
 import { check, invalid } from "../core/schema.ts";
-import { downloadLimits, reportingTo, requestContext } from "../core/serve.ts";
+import { reportingTo, requestContext, transferLimits } from "../core/serve.ts";
 import { noteCaller, noteOperation, stateOf } from "../core/state.ts";
 import { watchConnection } from "../core/stream.ts";
 import { type PageCookies, pageCookies } from "./cookie.ts";
@@ -312,7 +312,7 @@ function sendStream(ctx: Context, reply: StreamReply): void {
   const { etag: _, ...rest } = reply;
   const { status, headers, body } = streamAnswer(200, rest);
   // A reader that stalls holds a process, or a file, for as long.
-  watchConnection(ctx, downloadLimits);
+  watchConnection(ctx, transferLimits);
   ctx.status = status;
   ctx.body = body;
   ctx.remove("Content-Type");

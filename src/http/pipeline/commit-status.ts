@@ -11,13 +11,14 @@ import {
   findCommitStatus,
   listCommitStatuses,
 } from "../../projections/pipeline/commit-status.ts";
+import { listed } from "../core/paging.ts";
+import { presented } from "../core/present.ts";
 import { type Route, route } from "../core/route.ts";
 import { instant } from "../core/schema.ts";
 import { mustFindCommit, refsAsOf } from "../repository/revision.ts";
-import { ProjectParams, reading, writing } from "./found.ts";
+import { reading, writing } from "./found.ts";
 
 const path = "/project/{ownerAlias}/{projectAlias}/commit/{hash}/status";
-const Params = ProjectParams.extend({ hash: z.string() });
 
 export const CommitStatusView = z
   .object({
@@ -33,17 +34,8 @@ export const CommitStatusView = z
   })
   .meta({ id: "CommitStatus" });
 
-const present = (row: CommitStatusRow): z.input<typeof CommitStatusView> => ({
-  name: row.name,
-  commitId: row.commit_id,
-  status: row.status,
-  refName: row.ref,
-  targetUrl: row.target_url,
-  description: row.description,
-  userId: row.reported_by_id,
-  createdAt: row.created_at,
-  updatedAt: row.updated_at,
-});
+const present = (row: CommitStatusRow): z.input<typeof CommitStatusView> =>
+  presented(CommitStatusView, row, { refName: row.ref, userId: row.reported_by_id });
 
 const httpUrl = z
   .url({ protocol: /^https?$/, error: "Use a URL of http or https." })
@@ -75,16 +67,12 @@ const getStatuses = route({
   path,
   operationId: "listCommitStatuses",
   summary: "List what systems outside say of a commit",
-  params: Params,
   list: "commitStatusList",
   asOf: { ...refsAsOf, readModels: [...refsAsOf.readModels, commitStatusProjection] },
   reply: CommitStatusView,
-  errors: [403, 404, 422],
-  async handle({ params, page: { size: limit, offset }, request: { project } }, deps) {
+  async handle({ params, page, request: { project } }, deps) {
     const { commit } = await mustFindCommit(deps, project, params.hash);
-    const part = { limit, offset };
-    const { rows, total } = await listCommitStatuses(deps.db, project.id, commit.id, part);
-    return { items: rows.map(present), totalElements: total };
+    return listed(listCommitStatuses(deps.db, project.id, commit.id, page), present);
   },
 });
 
@@ -95,10 +83,8 @@ const postStatus = route({
   operationId: "reportCommitStatus",
   summary: "Report what a system outside says of a commit",
   description: "The last report of a name counts, for merge requests as well.",
-  params: Params,
   body: Report,
   reply: CommitStatusView,
-  errors: [403, 404, 422],
   async handle({ params, body, request }, deps) {
     const { project, userId } = request;
     const { commit } = await mustFindCommit(deps, project, params.hash);

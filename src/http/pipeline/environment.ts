@@ -1,6 +1,5 @@
 import { z } from "zod";
 import { environment, environmentNotFound } from "../../commands/pipeline/environment.ts";
-import { Uuid } from "../../events/core/ids.ts";
 import { EnvironmentState } from "../../events/pipeline/environment.ts";
 import { PipelineStatus } from "../../events/pipeline/status.ts";
 import { environmentProjection } from "../../projections/pipeline/environment.ts";
@@ -18,14 +17,16 @@ import { environmentSlug, tierOf } from "../../workers/pipeline/environment-name
 import { environmentProtected, mayDeploy } from "../../workers/pipeline/queue-job.ts";
 import { stopEnvironment } from "../../workers/pipeline/stop-environment.ts";
 import type { Deps } from "../core/deps.ts";
+import { oneInProject } from "../core/one-below.ts";
+import { listed } from "../core/paging.ts";
+import { presented } from "../core/present.ts";
 import type { RequestFor } from "../core/request.ts";
 import { type Route, route } from "../core/route.ts";
 import { bool, instant, nameLengthMax } from "../core/schema.ts";
-import { ProjectParams, reading, writing } from "./found.ts";
+import { reading, writing } from "./found.ts";
 
 const path = "/project/{ownerAlias}/{projectAlias}/environment" as const;
 const one = `${path}/{environmentId}` as const;
-const Params = ProjectParams.extend({ environmentId: Uuid });
 
 export const DeploymentView = z
   .object({
@@ -62,46 +63,23 @@ export const EnvironmentView = z
   })
   .meta({ id: "Environment" });
 
-const presentDeployment = (row: ShownDeployment): z.input<typeof DeploymentView> => ({
-  number: row.number ?? 0,
-  status: row.status,
-  ref: row.ref,
-  isTag: row.is_tag,
-  commitId: row.commit_id,
-  userId: row.user_id,
-  url: row.url,
-  jobLocalId: row.job_local_id,
-  jobName: row.job_name,
-  pipelineLocalId: row.pipeline_local_id,
-  createdAt: row.created_at,
-  startedAt: row.started_at,
-  finishedAt: row.finished_at,
-});
+const presentDeployment = (row: ShownDeployment): z.input<typeof DeploymentView> =>
+  presented(DeploymentView, row, { number: row.number ?? 0 });
 
 const present = (
   row: EnvironmentRow,
   last: ShownDeployment | undefined,
-): z.input<typeof EnvironmentView> => ({
-  id: row.id,
-  name: row.name,
-  slug: environmentSlug(row.name),
-  tier: row.tier ?? tierOf(row.name),
-  state: row.state,
-  url: row.url,
-  autoStopAt: row.auto_stop_at,
-  createdAt: row.created_at,
-  updatedAt: row.updated_at,
-  lastDeployment: last === undefined ? null : presentDeployment(last),
-});
+): z.input<typeof EnvironmentView> =>
+  presented(EnvironmentView, row, {
+    slug: environmentSlug(row.name),
+    tier: row.tier ?? tierOf(row.name),
+    lastDeployment: last === undefined ? null : presentDeployment(last),
+  });
 
 type Within = Pick<RequestFor<"project:GUEST">, "project">;
 
 /** @throws Refusal 404, also for an environment of another project */
-async function mustFind({ db }: Deps, { project }: Within, id: string): Promise<EnvironmentRow> {
-  const row = await findEnvironment(db, project.id, id);
-  if (row === undefined) throw environmentNotFound();
-  return row;
-}
+const mustFind = oneInProject(findEnvironment, environmentNotFound);
 
 async function shown(deps: Deps, request: Within, id: string) {
   const row = await mustFind(deps, request, id);
@@ -116,7 +94,6 @@ const getEnvironments = route({
   summary: "List the environments of a project",
   description:
     "By name, each with its last deployment. The total is counted to 500 beyond the requested page.",
-  params: ProjectParams,
   query: z.object({
     state: EnvironmentState.optional(),
     q: z.string().max(nameLengthMax).optional().meta({ description: "A part of the name." }),
@@ -124,10 +101,8 @@ const getEnvironments = route({
   list: "environmentList",
   asOf: { readModels: [environmentProjection] },
   reply: EnvironmentView,
-  errors: [403, 404, 422],
-  async handle({ page: { size: limit, offset }, query, request }, { db }) {
-    const part = { limit, offset };
-    const { rows, total } = await listEnvironments(db, request.project.id, query, part);
+  async handle({ page, query, request }, { db }) {
+    const { rows, total } = await listEnvironments(db, request.project.id, query, page);
     const last = await lastDeployments(db, rows);
     return { items: rows.map((row) => present(row, last.get(row.id))), totalElements: total };
   },
@@ -139,10 +114,8 @@ const getEnvironment = route({
   path: one,
   operationId: "getEnvironment",
   summary: "Get an environment",
-  params: Params,
   asOf: { readModels: [environmentProjection] },
   reply: EnvironmentView,
-  errors: [403, 404],
   handle: ({ params, request }, deps) => shown(deps, request, params.environmentId),
 });
 
@@ -153,16 +126,13 @@ const getDeployments = route({
   operationId: "listDeployments",
   summary: "List the deployments to an environment",
   description: "Newest first. The total is counted to 500 beyond the requested page.",
-  params: Params,
   query: z.object({ status: PipelineStatus.optional() }),
   list: "deploymentList",
   asOf: { readModels: [environmentProjection] },
   reply: DeploymentView,
-  errors: [403, 404, 422],
-  async handle({ params, page: { size: limit, offset }, query, request }, deps) {
+  async handle({ params, page, query, request }, deps) {
     const { id } = await mustFind(deps, request, params.environmentId);
-    const { rows, total } = await listDeployments(deps.db, id, query, { limit, offset });
-    return { items: rows.map(presentDeployment), totalElements: total };
+    return listed(listDeployments(deps.db, id, query, page), presentDeployment);
   },
 });
 
@@ -185,7 +155,6 @@ const postStop = route({
   summary: "Stop an environment",
   description:
     "Starts the job that its last deployment names as `on_stop`, where that job is to be started by hand and has `action: stop` and the same environment, and the environment is STOPPING until it ends; without one it is STOPPED at once. 422 `environment.stop_job_not_ready` where that job cannot be started yet: `force` stops the environment without it. 403 `environment.protected` for those whom a protection rule does not let deploy there.",
-  params: Params,
   body: z
     .object({
       force: bool().default(false).meta({ description: "Without running a job." }),
@@ -193,7 +162,6 @@ const postStop = route({
     .default({ force: false })
     .meta({ id: "EnvironmentStop" }),
   reply: EnvironmentView,
-  errors: [403, 404, 422],
   async handle({ params, body, request }, deps) {
     const row = await mustBeTheirs(deps, request, params.environmentId);
     await request.executeProcess(async (metadata) => ({
@@ -211,9 +179,8 @@ const deleteEnvironment = route({
   summary: "Delete an environment and the record of its deployments",
   description:
     "One that is not stopped: 422 `environment.not_stopped`. While a job that is for it is queued or runs: 409 `environment.in_use`.",
-  params: Params,
   reply: "empty",
-  errors: [403, 404, 409, 422],
+  errors: [409],
   async handle({ params, request }, deps) {
     const {
       id,

@@ -9,12 +9,11 @@ import { findJob, findPipeline, findPipelineById } from "../../projections/pipel
 import type { JobRow, PipelineRow } from "../../projections/pipeline/table.ts";
 import type { AsOf } from "../core/as-of.ts";
 import type { Deps } from "../core/deps.ts";
+import { oneInProject } from "../core/one-below.ts";
 import type { RequestFor } from "../core/request.ts";
 
 export const tag = "Pipelines";
 export const base = "/project/{ownerAlias}/{projectAlias}/cicd";
-const names = { ownerAlias: z.string(), projectAlias: z.string() };
-export const ProjectParams = z.object(names);
 /** Numbers beyond those of a column name nothing. */
 const LocalId = z
   .string()
@@ -22,7 +21,7 @@ const LocalId = z
   .meta({ examples: ["1"] })
   .transform(Number)
   .refine((number) => number < 2 ** 31);
-export const LocalIdParams = z.object({ ...names, localId: LocalId });
+export const LocalIdParams = z.object({ localId: LocalId });
 
 export const reading = { tag, scope: "PROJECT_READ", access: "project:GUEST" } as const;
 export const writing = { tag, scope: "PROJECT_WRITE", access: "project:DEVELOPER" } as const;
@@ -33,18 +32,18 @@ export const jobsAsOf: AsOf = {
   numbers: ["PIPELINE", "JOB"],
 };
 
+/** Of a pipeline that nothing but its ref leads to. */
+export const plainOrigin = {
+  beforeCommitId: null,
+  parent: null,
+  mergeRequest: null,
+  startedBy: null,
+} as const;
+
 type Within = Pick<RequestFor<"project:GUEST">, "project">;
 
 /** @throws Refusal 404, also for a pipeline of another project */
-export async function mustFindPipeline(
-  { db }: Pick<Deps, "db">,
-  { project }: Within,
-  localId: number,
-): Promise<PipelineRow> {
-  const row = await findPipeline(db, project.id, localId);
-  if (row === undefined) throw pipelineNotFound();
-  return row;
-}
+export const mustFindPipeline = oneInProject(findPipeline, pipelineNotFound);
 
 export type FoundJob = Readonly<{ job: JobRow; pipeline: PipelineRow }>;
 

@@ -38,7 +38,6 @@ const getJob = route({
   params: LocalIdParams,
   asOf: jobsAsOf,
   reply: JobView,
-  errors: [403, 404],
   handle: ({ params, request }, deps) => shown(deps, request, params.localId),
 });
 
@@ -66,7 +65,6 @@ function change(
     description,
     params: LocalIdParams,
     reply: JobView,
-    errors: [403, 404, 422],
     async handle({ params, request }, deps) {
       const found = await mustFindJob(deps, request, params.localId);
       await request.executeProcess(async (metadata) => ({
@@ -109,7 +107,6 @@ const postPlay = route({
   params: LocalIdParams,
   body: PlayOrder,
   reply: JobView,
-  errors: [403, 404, 422],
   async handle({ params, body, request }, deps) {
     const { job, pipeline } = await mustFindJob(deps, request, params.localId);
     const given = variableRecord(body.variables);

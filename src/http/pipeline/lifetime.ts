@@ -50,7 +50,6 @@ const declared = (ownerScope: OwnerScope) =>
     path: `${ownerScope.base}/setting/cicd/pipeline-lifetime`,
     tag: "Pipelines",
     access: accessAt(ownerScope, "ADMIN"),
-    params: ownerScope.params,
     reply: LifetimeView,
   }) as const;
 
@@ -62,7 +61,6 @@ const get = (ownerScope: OwnerScope): Route =>
     summary: `Tell how long pipelines of a ${ownerScope.resource} are kept`,
     scope: ownerScope.read,
     asOf: { readModels: [pipelineLifetimeProjection] },
-    errors: [403, 404],
     handle: ({ request }, deps) => shown(deps, parentOf(request)),
   });
 
@@ -75,7 +73,6 @@ const put = (ownerScope: OwnerScope): Route =>
     description: "Pipelines of all its projects that have ended and are older are deleted.",
     scope: ownerScope.write,
     body: Change,
-    errors: [403, 404, 422],
     async handle({ body, request }, deps) {
       const parent = parentOf(request);
       const before = await shown(deps, parent);

@@ -14,7 +14,7 @@ import { predefinedVariables } from "../../workers/pipeline/predefined.ts";
 import { userVariables } from "../../workers/pipeline/user-variable.ts";
 import { type Route, route } from "../core/route.ts";
 import { bool, nameLengthMax } from "../core/schema.ts";
-import { base, ProjectParams, writing } from "./found.ts";
+import { base, plainOrigin, writing } from "./found.ts";
 
 const contentLengthMax = 600_000;
 
@@ -73,24 +73,19 @@ const postLint = route({
   summary: "Check a pipeline file",
   description:
     "Answers the jobs as a pipeline of the branch or tag would have them, or what is wrong.",
-  params: ProjectParams,
   body: Lint,
   reply: LintView,
-  errors: [403, 404, 422],
   async handle({ body, request: { project, userId } }, deps) {
     const isTag = body.refName ? body.isTag === true : false;
     const ref = body.refName || project.default_branch;
     const found = await findRef(deps.db, project.id, isTag ? "tag" : "branch", ref);
     const origin = {
+      ...plainOrigin,
       ref,
       isTag,
       commitId: found?.commit_id ? ObjectId.parse(found.commit_id) : emptyCommit,
-      beforeCommitId: null,
       source: "API",
       userId,
-      parent: null,
-      mergeRequest: null,
-      startedBy: null,
     } as const;
     const repository = await deps.git.ensure(project.id, project.default_branch);
     const ofCommit = await commitSource(repository, origin);

@@ -13,6 +13,7 @@ import { cancelPipeline, restartPipeline } from "../../workers/pipeline/lifecycl
 import { mustMayRunOn } from "../../workers/pipeline/ref-right.ts";
 import { startPipeline } from "../../workers/pipeline/start.ts";
 import type { Deps } from "../core/deps.ts";
+import { listed } from "../core/paging.ts";
 import type { RequestFor } from "../core/request.ts";
 import { type Route, route } from "../core/route.ts";
 import { bool, nameLengthMax } from "../core/schema.ts";
@@ -20,7 +21,7 @@ import {
   base,
   LocalIdParams,
   mustFindPipeline,
-  ProjectParams,
+  plainOrigin,
   reading,
   tag,
   writing,
@@ -53,16 +54,12 @@ const getPipelines = route({
   summary: "List the pipelines of a project",
   description:
     "Newest first. With a filter, the total is counted to 500 beyond the requested page.",
-  params: ProjectParams,
   query: Filter,
   list: "restPipelineModelList",
   asOf: { readModels: [pipelineProjection], numbers: ["PIPELINE"] },
   reply: PipelineView,
-  errors: [403, 404, 422],
-  async handle({ page: { size: limit, offset }, query, request }, { db }) {
-    const { rows, total } = await listPipelines(db, request.project.id, query, { limit, offset });
-    return { items: rows.map(presentPipeline), totalElements: total };
-  },
+  handle: ({ page, query, request: { project } }, { db }) =>
+    listed(listPipelines(db, project.id, query, page), presentPipeline),
 });
 
 const getPipeline = route({
@@ -74,7 +71,6 @@ const getPipeline = route({
   params: LocalIdParams,
   asOf: { readModels: [], numbered: pipelineNumber },
   reply: PipelineView,
-  errors: [403, 404],
   handle: async ({ params, request }, deps) =>
     presentPipeline(await mustFindPipeline(deps, request, params.localId)),
 });
@@ -90,10 +86,9 @@ const getPipelineJobs = route({
   list: "restPipelineJobModelList",
   asOf: { readModels: [artifactProjection], numbers: ["JOB"], numbered: pipelineNumber },
   reply: JobView,
-  errors: [403, 404, 422],
-  async handle({ params, page: { size: limit, offset }, request }, deps) {
+  async handle({ params, page, request }, deps) {
     const row = await mustFindPipeline(deps, request, params.localId);
-    const { rows, total } = await listJobs(deps.db, row.id, { limit, offset });
+    const { rows, total } = await listJobs(deps.db, row.id, page);
     return { items: await presentJobs(deps.db, rows, () => row), totalElements: total };
   },
 });
@@ -145,24 +140,19 @@ const postPipeline = route({
   summary: "Start a pipeline",
   description:
     "422 `pipeline.no_file` without a pipeline file, `pipeline.empty` when no job is left. 403 `pipeline.ref_protected` on a protected branch or tag which the caller may neither push to, merge into nor create.",
-  params: ProjectParams,
   body: StartOrder,
   reply: StartedView,
-  errors: [403, 404, 422],
   async handle({ body, request }, deps) {
     const { project, userId } = request;
     const refName = body.refName ?? project.default_branch;
     const isTag = body.refName ? body.isTag === true : false;
     const origin = {
+      ...plainOrigin,
       ref: refName,
       isTag,
       commitId: await commitOf(deps, request, refName, isTag),
-      beforeCommitId: null,
       source: request.actor.via === "session" ? "WEB" : "API",
       userId,
-      parent: null,
-      mergeRequest: null,
-      startedBy: null,
     } as const;
     await mustMayRunOn(deps, project, userId, origin);
     const variables = variableRecord(body.variables);
@@ -222,7 +212,6 @@ function change(
     description,
     params: LocalIdParams,
     reply: PipelineView,
-    errors: [403, 404, 422],
     async handle({ params, request }, deps) {
       const row = await mustFindPipeline(deps, request, params.localId);
       await request.executeProcess(async (metadata) => ({
@@ -244,7 +233,6 @@ const deletePipeline = route({
   description: "One that has not ended is canceled first: 422 `pipeline.running`.",
   params: LocalIdParams,
   reply: "empty",
-  errors: [403, 404, 422],
   async handle({ params, request }, deps) {
     const row = await mustFindPipeline(deps, request, params.localId);
     const command = {

@@ -5,7 +5,6 @@ import {
   pipelineSchedule,
   scheduleNotFound,
 } from "../../commands/pipeline/schedule.ts";
-import { Uuid } from "../../events/core/ids.ts";
 import type { ScheduleSettings } from "../../events/pipeline/schedule.ts";
 import { projectSubject } from "../../events/project/project.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
@@ -20,16 +19,19 @@ import {
 import { findRef } from "../../projections/repository/git-ref.ts";
 import { mustMayRunOn } from "../../workers/pipeline/ref-right.ts";
 import { refOf, runSchedule } from "../../workers/pipeline/schedule.ts";
+import { placed, type Unplaced } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
+import { oneInProject } from "../core/one-below.ts";
+import { listed } from "../core/paging.ts";
+import { presented } from "../core/present.ts";
 import type { RequestFor } from "../core/request.ts";
 import { type Route, route } from "../core/route.ts";
 import { bool, instant, invalid } from "../core/schema.ts";
-import { base, mustFindPipeline, ProjectParams, reading, writing } from "./found.ts";
+import { base, mustFindPipeline, reading, writing } from "./found.ts";
 import { GivenVariables, mustHaveStarted, variableRecord } from "./pipeline.ts";
 import { PipelineView, presentPipeline } from "./view.ts";
 
 const path = `${base}/schedule` as const;
-const OneParams = ProjectParams.extend({ id: Uuid });
 
 export const ScheduleView = z
   .object({
@@ -89,31 +91,14 @@ type Writing = RequestFor<"project:DEVELOPER">;
 async function present(row: ScheduleRow, { vault }: Deps): Promise<z.input<typeof ScheduleView>> {
   const text = row.variables === null ? null : await vault.open(row.variables);
   const keys = text === null ? [] : Object.keys(JSON.parse(text) as object);
-  return {
-    id: row.id,
-    description: row.description,
-    cron: row.cron,
-    timezone: row.timezone,
+  return presented(ScheduleView, row, {
     refName: row.ref,
-    isTag: row.is_tag,
-    active: row.active,
     variables: keys.map((key) => ({ key })),
-    ownerId: row.owner_id,
-    nextRunAt: row.next_run_at,
-    lastRunAt: row.last_run_at,
-    createdAt: row.created_at,
-  };
+  });
 }
 
-async function found(
-  { db }: Pick<Deps, "db">,
-  { project }: Pick<Writing, "project">,
-  id: string,
-): Promise<ScheduleRow> {
-  const row = await findSchedule(db, project.id, id);
-  if (row === undefined) throw scheduleNotFound();
-  return row;
-}
+/** @throws Refusal 404, also for a schedule of another project */
+const found = oneInProject(findSchedule, scheduleNotFound);
 
 /** One of the caller. @throws Refusal 403 `schedule.not_owner` */
 async function foundOwn(...[deps, request, id]: [Deps, Writing, string]): Promise<ScheduleRow> {
@@ -160,16 +145,12 @@ async function sealedVariables(
   return vault.seal(projectSubject(project.id), JSON.stringify(variables));
 }
 
-type Unplaced<Command> = Command extends unknown ? Omit<Command, "projectId" | "at"> : never;
-
 async function write(
   order: Unplaced<PipelineScheduleCommand>,
   request: Writing,
-  { now }: Deps,
+  deps: Deps,
 ): Promise<void> {
-  const at = now().toISOString();
-  // Each member of the union lost these fields, and gets them back.
-  const command = { ...order, projectId: request.project.id, at } as PipelineScheduleCommand;
+  const command = placed<PipelineScheduleCommand>(order, request, deps);
   await request.execute(pipelineSchedule, order.scheduleId, command);
 }
 
@@ -179,18 +160,11 @@ const getSchedules = route({
   path,
   operationId: "listPipelineSchedules",
   summary: "List the pipeline schedules of a project",
-  params: ProjectParams,
   list: "pipelineScheduleList",
   asOf: { readModels: [pipelineScheduleProjection] },
   reply: ScheduleView,
-  errors: [403, 404, 422],
-  async handle({ page: { size: limit, offset }, request }, deps) {
-    const { rows, total } = await listSchedules(deps.db, request.project.id, { limit, offset });
-    return {
-      items: await Promise.all(rows.map((row) => present(row, deps))),
-      totalElements: total,
-    };
-  },
+  handle: ({ page, request: { project } }, deps) =>
+    listed(listSchedules(deps.db, project.id, page), (row) => present(row, deps)),
 });
 
 const getSchedule = route({
@@ -199,10 +173,8 @@ const getSchedule = route({
   path: `${path}/{id}`,
   operationId: "getPipelineSchedule",
   summary: "Get a pipeline schedule",
-  params: OneParams,
   asOf: { readModels: [pipelineScheduleProjection] },
   reply: ScheduleView,
-  errors: [403, 404],
   handle: async ({ params, request }, deps) => present(await found(deps, request, params.id), deps),
 });
 
@@ -213,19 +185,17 @@ const postSchedule = route({
   operationId: "createPipelineSchedule",
   summary: "Create a pipeline schedule",
   description: "It runs with the rights of who creates it, every five minutes at most.",
-  params: ProjectParams,
   body: NewSchedule,
   reply: ScheduleView,
-  errors: [403, 404, 422],
   async handle({ body, request }, deps) {
     const scheduleId = deterministicId(request.commandId, "pipeline schedule");
     const { variables, refName: ref, ...rest } = body;
     const settings = { ...rest, ref, variables: await sealedVariables(deps, request, variables) };
     const nextRunAt = nextRunOf(settings, deps.now());
-    const by = request.userId;
-    await mustMayRunOn(deps, request.project, by, { ...settings, mergeRequest: null });
+    const { project, userId } = request;
+    await mustMayRunOn(deps, project, userId, { ...settings, mergeRequest: null });
     await mustExist(deps, request, settings);
-    await write({ type: "CreateSchedule", scheduleId, settings, nextRunAt, by }, request, deps);
+    await write({ type: "CreateSchedule", scheduleId, settings, nextRunAt }, request, deps);
     return present(await found(deps, request, scheduleId), deps);
   },
 });
@@ -238,10 +208,8 @@ const putSchedule = route({
   summary: "Change a pipeline schedule",
   description:
     "What is left out stays. 403 `schedule.not_owner` for others than its owner, who may take it over.",
-  params: OneParams,
   body: ChangedSchedule,
   reply: ScheduleView,
-  errors: [403, 404, 422],
   async handle({ params, body, request }, deps) {
     const row = await foundOwn(deps, request, params.id);
     const settings = {
@@ -262,7 +230,7 @@ const putSchedule = route({
     const isElsewhere = settings.ref !== row.ref || settings.isTag !== row.is_tag;
     if (isElsewhere) await mustExist(deps, request, settings);
     const order = { type: "ChangeSchedule", scheduleId: row.id, settings, nextRunAt } as const;
-    await write({ ...order, by: request.userId }, request, deps);
+    await write(order, request, deps);
     return present(await found(deps, request, row.id), deps);
   },
 });
@@ -274,12 +242,10 @@ const deleteSchedule = route({
   operationId: "deletePipelineSchedule",
   summary: "Delete a pipeline schedule",
   description: "403 `schedule.not_owner` for others than its owner.",
-  params: OneParams,
   reply: "empty",
-  errors: [403, 404],
   async handle({ params, request }, deps) {
     const { id: scheduleId } = await foundOwn(deps, request, params.id);
-    await write({ type: "DeleteSchedule", scheduleId, by: request.userId }, request, deps);
+    await write({ type: "DeleteSchedule", scheduleId }, request, deps);
   },
 });
 
@@ -290,9 +256,7 @@ const playSchedule = route({
   operationId: "playPipelineSchedule",
   summary: "Start the pipeline of a schedule now",
   description: "403 `schedule.not_owner` for others than its owner.",
-  params: OneParams,
   reply: PipelineView,
-  errors: [403, 404, 422],
   async handle({ params, request }, deps) {
     const row = await foundOwn(deps, request, params.id);
     await mustMayRunOn(deps, request.project, request.userId, refOf(row));
@@ -314,17 +278,11 @@ const takeOverSchedule = route({
   description:
     "For those who may run jobs on its branch or tag: from now on it runs with their rights, and they alone change it. " +
     "Variables that another person wrote are dropped.",
-  params: OneParams,
   reply: ScheduleView,
-  errors: [403, 404],
   async handle({ params, request }, deps) {
     const row = await found(deps, request, params.id);
     await mustMayRunOn(deps, request.project, request.userId, refOf(row));
-    await write(
-      { type: "TakeOverSchedule", scheduleId: row.id, by: request.userId },
-      request,
-      deps,
-    );
+    await write({ type: "TakeOverSchedule", scheduleId: row.id }, request, deps);
     return present(await found(deps, request, row.id), deps);
   },
 });

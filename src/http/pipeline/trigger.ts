@@ -5,7 +5,7 @@ import {
   pipelineTrigger,
   triggerNotFound,
 } from "../../commands/pipeline/trigger.ts";
-import { ObjectId, Uuid } from "../../events/core/ids.ts";
+import { ObjectId } from "../../events/core/ids.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { derivedToken, hashToken, tokenPrefixes } from "../../platform/key/token.ts";
 import { Refusal } from "../../platform/refusal.ts";
@@ -20,12 +20,14 @@ import { findRef } from "../../projections/repository/git-ref.ts";
 import { actingRole } from "../../projections/team/acting-role.ts";
 import { mayRunOn } from "../../workers/pipeline/ref-right.ts";
 import { startPipeline } from "../../workers/pipeline/start.ts";
-import { projectStampOf } from "../core/command-deps.ts";
+import { placed, type Unplaced } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
+import { listed } from "../core/paging.ts";
+import { presented } from "../core/present.ts";
 import type { RequestFor } from "../core/request.ts";
 import { type Route, route } from "../core/route.ts";
 import { instant } from "../core/schema.ts";
-import { base, mustFindPipeline, ProjectParams, tag } from "./found.ts";
+import { base, mustFindPipeline, plainOrigin, tag } from "./found.ts";
 import { GivenVariables, mustHaveStarted, variableRecord } from "./pipeline.ts";
 import { PipelineView, presentPipeline } from "./view.ts";
 
@@ -39,12 +41,7 @@ export const CreatedTriggerView = TriggerView.extend({
   token: z.string().meta({ description: "Shown once." }),
 }).meta({ id: "CreatedPipelineTrigger" });
 
-const present = (row: TriggerRow): z.input<typeof TriggerView> => ({
-  id: row.id,
-  description: row.description,
-  ownerId: row.owner_id,
-  createdAt: row.created_at,
-});
+const present = (row: TriggerRow): z.input<typeof TriggerView> => presented(TriggerView, row, {});
 
 const getTriggers = route({
   ...guarded,
@@ -52,27 +49,19 @@ const getTriggers = route({
   path,
   operationId: "listPipelineTriggers",
   summary: "List the pipeline triggers of a project",
-  params: ProjectParams,
   list: "pipelineTriggerList",
   asOf: { readModels: [pipelineTriggerProjection] },
   reply: TriggerView,
-  errors: [403, 404, 422],
-  async handle({ page: { size: limit, offset }, request }, { db }) {
-    const { rows, total } = await listTriggers(db, request.project.id, { limit, offset });
-    return { items: rows.map(present), totalElements: total };
-  },
+  handle: ({ page, request: { project } }, { db }) =>
+    listed(listTriggers(db, project.id, page), present),
 });
-
-type Writing = RequestFor<"project:ADMIN">;
-type Unplaced<Command> = Command extends unknown ? Omit<Command, "projectId" | "by" | "at"> : never;
 
 async function write(
   order: Unplaced<PipelineTriggerCommand>,
-  request: Writing,
+  request: RequestFor<"project:ADMIN">,
   deps: Deps,
 ): Promise<void> {
-  // Each member of the union lost these fields, and gets them back.
-  const command = { ...order, ...projectStampOf(request, deps) } as PipelineTriggerCommand;
+  const command = placed<PipelineTriggerCommand>(order, request, deps);
   await request.execute(pipelineTrigger, order.triggerId, command);
 }
 
@@ -83,13 +72,11 @@ const postTrigger = route({
   operationId: "createPipelineTrigger",
   summary: "Create a pipeline trigger",
   description: "The holder of its token starts pipelines with the rights of its creator.",
-  params: ProjectParams,
   body: z
     .object({ description: z.string().max(1_000).default("") })
     .meta({ id: "NewPipelineTrigger" }),
   reply: CreatedTriggerView,
   secret: true,
-  errors: [403, 404, 422],
   async handle({ body, request }, deps) {
     const triggerId = deterministicId(request.commandId, "pipeline trigger");
     const token = derivedToken(deps.vault, {
@@ -110,9 +97,7 @@ const deleteTrigger = route({
   path: `${path}/{id}`,
   operationId: "deletePipelineTrigger",
   summary: "Delete a pipeline trigger",
-  params: ProjectParams.extend({ id: Uuid }),
   reply: "empty",
-  errors: [403, 404],
   async handle({ params, request }, deps) {
     const row = await findTrigger(deps.db, request.project.id, { id: params.id });
     if (row === undefined) throw triggerNotFound();
@@ -146,10 +131,8 @@ const postTriggered = route({
   operationId: "triggerPipeline",
   summary: "Start a pipeline by a trigger token",
   description: "Needs no other authentication. `refName` is a branch, or else a tag.",
-  params: ProjectParams,
   body: Triggered,
   reply: PipelineView,
-  errors: [403, 404, 422],
   async handle({ params, body, request }, deps) {
     const project = await findProject(deps.db, params.ownerAlias, params.projectAlias);
     if (project === undefined) {
@@ -165,14 +148,12 @@ const postTriggered = route({
       throw new Refusal("not_found", "ref.not_found", message);
     }
     const origin = {
+      ...plainOrigin,
       ref: body.refName,
       isTag: branch === undefined,
       commitId: ObjectId.parse(found.commit_id),
-      beforeCommitId: null,
       source: "TRIGGER",
       userId: trigger.owner_id,
-      parent: null,
-      mergeRequest: null,
       startedBy: { kind: "TRIGGER", id: trigger.id },
     } as const;
     if (!(await mayRunOn(deps, project, trigger.owner_id, origin))) throw mayNot();

@@ -5,7 +5,7 @@ import {
   pipelineVariable,
   variableNotFound,
 } from "../../commands/pipeline/variable.ts";
-import { type UserId, Uuid } from "../../events/core/ids.ts";
+import type { UserId } from "../../events/core/ids.ts";
 import {
   serviceId,
   type VariableParent,
@@ -15,7 +15,6 @@ import {
 import type { Scope } from "../../events/token/access-token.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { NotOpened } from "../../platform/key/vault.ts";
-import { Refusal } from "../../platform/refusal.ts";
 import {
   findVariable,
   listVariables,
@@ -25,9 +24,11 @@ import type { Resolved } from "../access/gate.ts";
 import { accessAt, ownerScopes, parentOf } from "../access/owner-scope.ts";
 import { stampOf } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
+import { listed } from "../core/paging.ts";
+import { presented } from "../core/present.ts";
 import type { RequestContext } from "../core/request.ts";
 import { type Route, type RoutePath, route } from "../core/route.ts";
-import { bool } from "../core/schema.ts";
+import { bool, fieldRefusal } from "../core/schema.ts";
 
 /** As long as a masked value must be: shorter ones would hide half of a log. */
 const maskedLengthMin = 8;
@@ -77,7 +78,6 @@ type VariableScope = Readonly<{
   /** In an operationId: `list{Project}PipelineVariables`. */
   noun: "Project" | "Team" | "Company" | "Instance";
   base: RoutePath;
-  params: z.ZodType<Readonly<Record<string, string>>>;
   access: `${"project" | "team" | "company"}:ADMIN` | "admin";
   scope: Scope;
 }>;
@@ -88,7 +88,7 @@ const variableScopes: readonly VariableScope[] = [
     access: accessAt(ownerScope, "ADMIN"),
     scope: ownerScope.write,
   })),
-  { noun: "Instance", base: "/admin", params: z.object({}), access: "admin", scope: "USER_WRITE" },
+  { noun: "Instance", base: "/admin", access: "admin", scope: "USER_WRITE" },
 ];
 
 type Request = RequestContext & Readonly<{ userId: UserId }>;
@@ -104,25 +104,19 @@ const variableParent = (request: Request): Readonly<{ id: string; type: Variable
 const declared = ({ access, scope }: VariableScope) =>
   ({ tag: "Pipelines", access, scope }) as const;
 const pathOf = ({ base }: VariableScope) => `${base}/setting/cicd/variable` as const;
-const withId = ({ params }: VariableScope) => params.and(z.object({ id: Uuid }));
 const ofWhom = ({ noun }: VariableScope) =>
   noun === "Instance" ? "the instance" : `a ${noun.toLowerCase()}`;
 
 async function present(row: VariableRow, { vault }: Deps): Promise<z.input<typeof VariableView>> {
-  return {
-    id: row.id,
-    key: row.key,
+  return presented(VariableView, row, {
     // One whose key is lost is shown as well: it is to be set anew.
     value: await vault.open(row.value).catch((error: unknown) => {
       if (error instanceof NotOpened) return null;
       throw error;
     }),
-    environmentScope: row.environment_scope,
     mask: row.masked,
-    protected: row.protected,
-    description: row.description,
     type: row.kind,
-  };
+  });
 }
 
 async function found(deps: Deps, request: Request, id: string): Promise<VariableRow> {
@@ -138,9 +132,7 @@ const scopeOf = (scope: string | null | undefined): string | null =>
 function mustBeMaskable(masked: boolean, value: string): void {
   if (!masked || (value.length >= maskedLengthMin && !/[\r\n]/.test(value))) return;
   const message = `A masked value has one line of at least ${maskedLengthMin} characters.`;
-  throw new Refusal("unprocessable", "variable.not_maskable", message, {
-    errors: [{ field: "value", code: "variable.not_maskable", message }],
-  });
+  throw fieldRefusal("value", "variable.not_maskable", message);
 }
 
 type Unplaced<Command> = Command extends unknown
@@ -175,17 +167,12 @@ const list = (at: VariableScope): Route =>
     path: pathOf(at),
     operationId: `list${at.noun}PipelineVariables`,
     summary: `List the pipeline variables of ${ofWhom(at)}`,
-    params: at.params,
     list: "restPipelineJobVariableModelList",
     reply: VariableView,
-    errors: [403, 404, 422],
-    async handle({ page: { size: limit, offset }, request }, deps) {
-      const { rows, total } = await listVariables(deps.db, variableParent(request).id, {
-        limit,
-        offset,
-      });
-      const items = await Promise.all(rows.map((row) => present(row, deps)));
-      return { items, totalElements: total };
+    errors: [404],
+    handle({ page, request }, deps) {
+      const { id } = variableParent(request);
+      return listed(listVariables(deps.db, id, page), (row) => present(row, deps));
     },
   });
 
@@ -196,11 +183,9 @@ const get = (at: VariableScope): Route =>
     path: `${pathOf(at)}/{id}`,
     operationId: `get${at.noun}PipelineVariable`,
     summary: `Get a pipeline variable of ${ofWhom(at)}`,
-    params: withId(at),
     reply: VariableView,
-    errors: [403, 404],
-    handle: async ({ params, request }, deps) =>
-      present(await found(deps, request, String(params["id"])), deps),
+    handle: async ({ params: { id }, request }, deps) =>
+      present(await found(deps, request, id), deps),
   });
 
 const create = (at: VariableScope): Route =>
@@ -210,10 +195,9 @@ const create = (at: VariableScope): Route =>
     path: pathOf(at),
     operationId: `create${at.noun}PipelineVariable`,
     summary: `Create a pipeline variable of ${ofWhom(at)}`,
-    params: at.params,
     body: NewVariable,
     reply: VariableView,
-    errors: [403, 404, 422],
+    errors: [404],
     async handle({ body, request }, deps) {
       mustBeMaskable(body.mask, body.value);
       const variableId = deterministicId(request.commandId, "pipeline variable");
@@ -239,12 +223,10 @@ const change = (at: VariableScope): Route =>
     operationId: `change${at.noun}PipelineVariable`,
     summary: `Change a pipeline variable of ${ofWhom(at)}`,
     description: "What is left out stays.",
-    params: withId(at),
     body: ChangedVariable,
     reply: VariableView,
-    errors: [403, 404, 422],
-    async handle({ params, body, request }, deps) {
-      const row = await found(deps, request, String(params["id"]));
+    async handle({ params: { id }, body, request }, deps) {
+      const row = await found(deps, request, id);
       const value = body.value ?? (await deps.vault.open(row.value)) ?? "";
       mustBeMaskable(body.mask ?? row.masked, value);
       const settings: Partial<VariableSettings> = {
@@ -271,11 +253,9 @@ const remove = (at: VariableScope): Route =>
     path: `${pathOf(at)}/{id}`,
     operationId: `delete${at.noun}PipelineVariable`,
     summary: `Delete a pipeline variable of ${ofWhom(at)}`,
-    params: withId(at),
     reply: "empty",
-    errors: [403, 404],
-    async handle({ params, request }, deps) {
-      const { id: variableId } = await found(deps, request, String(params["id"]));
+    async handle({ params: { id }, request }, deps) {
+      const { id: variableId } = await found(deps, request, id);
       await write({ type: "DeleteVariable", variableId }, request, deps);
     },
   });

@@ -6,6 +6,7 @@ import { PipelineSource } from "../../events/pipeline/source.ts";
 import { PipelineStatus } from "../../events/pipeline/status.ts";
 import { artifactExpiries } from "../../projections/agent/artifact.ts";
 import type { JobRow, PipelineRow } from "../../projections/pipeline/table.ts";
+import { presented } from "../core/present.ts";
 import { instant } from "../core/schema.ts";
 
 export const PipelineView = z
@@ -30,24 +31,12 @@ export const PipelineView = z
   .meta({ id: "Pipeline" });
 
 export function presentPipeline(row: PipelineRow): z.input<typeof PipelineView> {
-  return {
-    id: row.id,
+  return presented(PipelineView, row, {
     localId: row.local_id ?? 0,
-    commitId: row.commit_id,
-    projectId: row.project_id,
-    userId: row.user_id,
-    ref: row.ref,
-    failureReason: row.failure_reason,
-    status: row.status,
     duration: row.duration_seconds,
-    source: row.source,
-    startedAt: row.started_at,
-    finishedAt: row.finished_at,
-    createdAt: row.created_at,
-    beforeCommitId: row.before_commit_id,
     configSource: null,
     tag: false,
-  };
+  });
 }
 
 export const JobView = z
@@ -101,19 +90,13 @@ export async function presentJobs<Row extends JobRow>(
 
 const withArtifacts =
   (expiries: Awaited<ReturnType<typeof artifactExpiries>>) =>
-  (row: JobRow, pipeline: PipelineOfJob): z.input<typeof JobView> => ({
-    id: row.id,
-    localId: row.local_id ?? 0,
-    name: row.name,
-    stageName: row.stage,
-    ref: pipeline.ref,
-    status: row.status,
-    failureReason: row.failure_reason,
-    failureMessage: row.failure_message,
-    pipelineLocalId: pipeline.local_id ?? 0,
-    tag: pipeline.is_tag,
-    startedAt: row.started_at,
-    finishedAt: row.finished_at,
-    artifactsExpireAt: expiries.get(row.id) ?? null,
-    erasedAt: null,
-  });
+  (row: JobRow, pipeline: PipelineOfJob): z.input<typeof JobView> =>
+    presented(JobView, row, {
+      localId: row.local_id ?? 0,
+      stageName: row.stage,
+      ref: pipeline.ref,
+      pipelineLocalId: pipeline.local_id ?? 0,
+      tag: pipeline.is_tag,
+      artifactsExpireAt: expiries.get(row.id) ?? null,
+      erasedAt: null,
+    });

@@ -1,6 +1,4 @@
-import { z } from "zod";
 import { deleteProject, restoreProject } from "../../commands/project/change-project.ts";
-import { Uuid } from "../../events/core/ids.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { findDeletedProject, findProjectById } from "../../projections/project/project.ts";
 import { projectRole } from "../../projections/team/member-role.ts";
@@ -8,8 +6,6 @@ import { mustBeFound, mustSuffice } from "../access/role-access.ts";
 import { commandDeps, stampOf } from "../core/command-deps.ts";
 import { type Route, route } from "../core/route.ts";
 import { addresses, ProjectView, presentProject } from "./view.ts";
-
-const Params = z.object({ projectUuid: Uuid });
 
 const dayMs = 24 * 3_600_000;
 
@@ -23,9 +19,7 @@ const remove = route({
   tag: "Projects",
   scope: "PROJECT_EDIT",
   access: "project:ADMIN",
-  params: Params,
   reply: "empty",
-  errors: [403, 404],
   async handle({ request }, deps) {
     const command = { type: "DeleteProject", ...stampOf(request, deps) } as const;
     await request.executeProcess((metadata) =>
@@ -44,9 +38,7 @@ const restore = route({
   tag: "Projects",
   scope: "PROJECT_EDIT",
   access: "user",
-  params: Params,
   reply: ProjectView,
-  errors: [403, 404, 422],
   async handle({ params: { projectUuid: id }, request }, deps) {
     const { db, now, config } = deps;
     const retentionMs = config.projectRetentionDays * dayMs;

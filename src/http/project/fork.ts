@@ -5,21 +5,17 @@ import { createProject } from "../../commands/project/create-project.ts";
 import { Alias, ProjectId } from "../../events/core/ids.ts";
 import { OwnerType } from "../../events/project/project.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
-import { Refusal } from "../../platform/refusal.ts";
-import {
-  findProjectById,
-  isForkOfPrivate,
-  listProjects,
-} from "../../projections/project/project.ts";
+import type { Refusal } from "../../platform/refusal.ts";
+import { findProjectById, isForkOfPrivate } from "../../projections/project/project.ts";
 import { fillFork, mustFitInFork } from "../../workers/project/fork.ts";
 import { mustMayCreate, mustMayPublish } from "../access/create-permission.ts";
 import { ownerToBe } from "../access/owner.ts";
-import { projectScope } from "../access/owner-scope.ts";
 import { mustBeFound } from "../access/role-access.ts";
 import { commandDeps } from "../core/command-deps.ts";
 import { type Route, route } from "../core/route.ts";
-import { bool } from "../core/schema.ts";
+import { bool, fieldRefusal } from "../core/schema.ts";
 import { OwnerAlias, Title } from "../team/field.ts";
+import { listedProjects } from "./project.ts";
 import { addresses, ProjectView, presentProject } from "./view.ts";
 
 /** Copying what takes longer goes on after the answer. */
@@ -35,7 +31,6 @@ const fork = route({
   tag: "Projects",
   scope: "PROJECT_WRITE",
   access: "project:GUEST",
-  params: projectScope.params,
   body: z
     .object({
       ownerAlias: OwnerAlias,
@@ -46,7 +41,6 @@ const fork = route({
     })
     .meta({ id: "ProjectFork" }),
   reply: ProjectView,
-  errors: [403, 404, 422],
   async handle({ body, request }, deps) {
     const { project: source, userId } = request;
     const isPrivate = body.isPrivate ?? source.is_private;
@@ -91,9 +85,7 @@ const fork = route({
 
 export function publicOfPrivate(): Refusal {
   const message = "A fork of a private project is private.";
-  return new Refusal("unprocessable", "fork.public_of_private", message, {
-    errors: [{ field: "isPrivate", code: "fork.public_of_private", message }],
-  });
+  return fieldRefusal("isPrivate", "fork.public_of_private", message);
 }
 
 const listForks = route({
@@ -104,17 +96,10 @@ const listForks = route({
   tag: "Projects",
   scope: "PROJECT_READ",
   access: "project:GUEST",
-  params: projectScope.params,
   list: "projectList",
   reply: ProjectView,
-  errors: [403, 404],
-  async handle({ page, request }, deps) {
-    const { size: limit, offset } = page;
-    const filter = { forkedFrom: request.project.id, publicOnly: true, limit, offset };
-    const { rows, total } = await listProjects(deps.db, filter);
-    const known = await addresses(deps);
-    return { items: rows.map((row) => presentProject(row, known)), totalElements: total };
-  },
+  handle: ({ page, request: { project } }, deps) =>
+    listedProjects(deps, { forkedFrom: project.id, publicOnly: true, ...page }),
 });
 
 export const projectForkRoutes: readonly Route[] = [fork, listForks];

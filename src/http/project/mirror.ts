@@ -8,13 +8,12 @@ import { deterministicId } from "../../platform/deterministic-id.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { findMirrorSync, nextSyncAt } from "../../projections/project/mirror-sync.ts";
 import { findProjectById } from "../../projections/project/project.ts";
-import { projectScope } from "../access/owner-scope.ts";
 import { mustBeFound } from "../access/role-access.ts";
 import { type Stamp, stamped, stampOf, type Unstamped } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
 import type { RequestFor } from "../core/request.ts";
 import { type Route, route } from "../core/route.ts";
-import { bool, checkedUrl, instant, invalid } from "../core/schema.ts";
+import { bool, checkedUrl, fieldRefusal, instant, invalid } from "../core/schema.ts";
 import { addresses, ProjectView, presentProject } from "./view.ts";
 
 const path = "/project/{ownerAlias}/{projectAlias}/mirror";
@@ -22,7 +21,6 @@ const guarded = {
   tag: "Mirrors",
   scope: "PROJECT_EDIT",
   access: "project:ADMIN",
-  params: projectScope.params,
 } as const;
 
 type AtProject = RequestFor<"project:ADMIN">;
@@ -60,7 +58,6 @@ const configure = route({
     "the mirror; credentials are never kept for another configuration.",
   body: NewMirror,
   reply: ProjectView,
-  errors: [403, 404, 422],
   async handle({ body, request }, deps) {
     const { type } = body;
     const url = repositoryUrl(deps, body.url);
@@ -82,7 +79,6 @@ const remove = route({
   summary: "End the mirror of a project",
   description: "Branches and tags stay as they are, in both repositories.",
   reply: ProjectView,
-  errors: [403, 404],
   handle: ({ request }, deps) => carriedOut({ type: "RemoveMirror" }, request, deps),
 });
 
@@ -95,7 +91,6 @@ const sync = route({
   description:
     "It happens after the answer, as soon as the instance's `projectUpdateLag` since the last time is over.",
   reply: ProjectView,
-  errors: [403, 404],
   handle: ({ request }, deps) => carriedOut({ type: "RequestMirrorSync" }, request, deps),
 });
 
@@ -121,7 +116,6 @@ const getMirror = route({
   summary: "Get the state of a project's mirror",
   scope: "PROJECT_READ",
   reply: MirrorView,
-  errors: [403, 404],
   async handle({ request }, deps) {
     const { id, mirror_id, mirror_type: type, mirror_url: url } = request.project;
     if (mirror_id === null || type === null || url === null) throw noMirror();
@@ -171,9 +165,7 @@ async function mustLoseNothing({ project }: AtProject, { git }: Deps): Promise<v
   if (refs === undefined || refs.size === 0) return;
   const message =
     "The project has branches or tags, which a PULL mirror would replace; send overwrite: true.";
-  throw new Refusal("unprocessable", "mirror.not_empty", message, {
-    errors: [{ field: "overwrite", code: "mirror.not_empty", message }],
-  });
+  throw fieldRefusal("overwrite", "mirror.not_empty", message);
 }
 
 async function sealed(

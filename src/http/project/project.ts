@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { createProject } from "../../commands/project/create-project.ts";
-import { Alias, ProjectId, Uuid } from "../../events/core/ids.ts";
+import { Alias, ProjectId } from "../../events/core/ids.ts";
 import { OwnerType } from "../../events/project/project.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { invariant } from "../../platform/invariant.ts";
@@ -15,7 +15,7 @@ import type { ResolvedProject } from "../access/gate.ts";
 import { ownerToBe } from "../access/owner.ts";
 import { commandDeps, stampOf } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
-import type { PageRequest } from "../core/paging.ts";
+import { listed } from "../core/paging.ts";
 import { type Route, route } from "../core/route.ts";
 import { bool } from "../core/schema.ts";
 import { Description, OwnerAlias, Title } from "../team/field.ts";
@@ -49,7 +49,7 @@ const postProject = route({
   access: "user",
   body: NewProject,
   reply: ProjectView,
-  errors: [403, 404, 422],
+  errors: [404],
   async handle({ body, request }, deps) {
     const settings = await deps.settings();
     mustMayCreate("project", request, settings);
@@ -83,63 +83,48 @@ const TitleQuery = z.object({
   q: z.string().max(255).optional().meta({ description: "Part of the title." }),
 });
 
-const getPublicProjects = route({
-  method: "get",
-  path: "/project",
-  operationId: "listProjects",
-  summary: "List public projects",
-  tag,
-  scope: "PROJECT_READ",
+const reading = { method: "get", tag, scope: "PROJECT_READ", reply: ProjectView } as const;
+
+const listing = {
+  ...reading,
   access: "user",
   query: TitleQuery,
   list: "projectList",
-  reply: ProjectView,
-  errors: [403, 404],
-  handle: ({ query, page }, deps) => listed(deps, { publicOnly: true, title: query.q }, page),
+  errors: [404],
+} as const;
+
+const getPublicProjects = route({
+  ...listing,
+  path: "/project",
+  operationId: "listProjects",
+  summary: "List public projects",
+  handle: ({ query, page }, deps) =>
+    listedProjects(deps, { publicOnly: true, title: query.q, ...page }),
 });
 
 const getOwnProjects = route({
-  method: "get",
+  ...listing,
   path: "/project/my",
   operationId: "listOwnProjects",
   summary: "List the current user's projects",
   description: "Those of the user's teams and companies too.",
-  tag,
-  scope: "PROJECT_READ",
-  access: "user",
-  query: TitleQuery,
-  list: "projectList",
-  reply: ProjectView,
-  errors: [403, 404],
   handle: ({ query, page, request }, deps) =>
-    listed(deps, { mine: request.userId, title: query.q }, page),
+    listedProjects(deps, { mine: request.userId, title: query.q, ...page }),
 });
 
 const getSharedProjects = route({
-  method: "get",
+  ...listing,
   path: "/project/shared",
   operationId: "listSharedProjects",
   summary: "List projects that the current user takes part in",
   description: "By membership in them, in their team or in their company.",
-  tag,
-  scope: "PROJECT_READ",
-  access: "user",
-  query: TitleQuery,
-  list: "projectList",
-  reply: ProjectView,
-  errors: [403, 404],
   handle: ({ query, page, request }, deps) =>
-    listed(deps, { sharedWith: request.userId, title: query.q }, page),
+    listedProjects(deps, { sharedWith: request.userId, title: query.q, ...page }),
 });
 
-async function listed(
-  deps: Deps,
-  filter: Omit<ProjectFilter, "limit" | "offset">,
-  { size, offset }: PageRequest,
-) {
-  const { rows, total } = await listProjects(deps.db, { ...filter, limit: size, offset });
+export async function listedProjects(deps: Deps, filter: ProjectFilter) {
   const known = await addresses(deps);
-  return { items: rows.map((row) => presentProject(row, known)), totalElements: total };
+  return listed(listProjects(deps.db, filter), (row) => presentProject(row, known));
 }
 
 async function shownWithTransfer({ project, role }: ResolvedProject, deps: Deps) {
@@ -148,32 +133,22 @@ async function shownWithTransfer({ project, role }: ResolvedProject, deps: Deps)
 }
 
 const getProject = route({
-  method: "get",
+  ...reading,
   path: "/project/{ownerAlias}/{projectAlias}",
   operationId: "getProject",
   summary: "Get a project by its alias",
-  tag,
-  scope: "PROJECT_READ",
   access: "project:GUEST",
-  params: z.object({ ownerAlias: z.string(), projectAlias: z.string() }),
   asOf: { readModels: [projectProjection], again: findProjectById },
-  reply: ProjectView,
-  errors: [403, 404],
   handle: ({ request }, deps) => shownWithTransfer(request, deps),
 });
 
 const getProjectById = route({
-  method: "get",
+  ...reading,
   path: "/project/{projectUuid}",
   operationId: "getProjectById",
   summary: "Get a project by its id",
-  tag,
-  scope: "PROJECT_READ",
   access: "project:GUEST",
-  params: z.object({ projectUuid: Uuid }),
   asOf: { readModels: [projectProjection], again: findProjectById },
-  reply: ProjectView,
-  errors: [403, 404],
   handle: ({ request }, deps) => shownWithTransfer(request, deps),
 });
 

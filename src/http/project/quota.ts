@@ -1,6 +1,5 @@
 import { z } from "zod";
 import { project } from "../../commands/project/project.ts";
-import { Uuid } from "../../events/core/ids.ts";
 import { findProjectById } from "../../projections/project/project.ts";
 import { allowedBytes } from "../../projections/project/repository-size.ts";
 import { mustBeFound } from "../access/role-access.ts";
@@ -14,7 +13,6 @@ const common = {
   tag: "Administration",
   scope: "USER_WRITE",
   access: "admin",
-  params: z.object({ projectUuid: Uuid }),
 } as const;
 
 /** Nothing else of the project: the flag of an administrator opens no private project. */
@@ -33,7 +31,6 @@ const getQuota = route({
   operationId: "getProjectQuota",
   summary: "Get how large a project is and may be",
   reply: QuotaView,
-  errors: [403, 404],
   handle: ({ params }, deps) => shown(deps, params.projectUuid),
 });
 
@@ -53,7 +50,6 @@ const changeQuota = route({
     })
     .meta({ id: "ProjectQuotaChange" }),
   reply: QuotaView,
-  errors: [403, 404, 422],
   async handle({ params: { projectUuid: id }, body: { allowedBytes: bytes }, request }, deps) {
     await shown(deps, id);
     const stamp = stampOf(request, deps);

@@ -14,7 +14,6 @@ import {
 } from "../../projections/project/project.ts";
 import { mustMayPublish } from "../access/create-permission.ts";
 import { mayCreateFor, ownerNamed } from "../access/owner.ts";
-import { projectScope } from "../access/owner-scope.ts";
 import { mustBeFound } from "../access/role-access.ts";
 import { commandDeps, stampOf } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
@@ -39,9 +38,7 @@ const setting = {
   tag: "Projects",
   scope: "PROJECT_EDIT",
   access: "project:ADMIN",
-  params: projectScope.params,
   reply: ProjectView,
-  errors: [403, 404, 422],
 } as const;
 
 const topicsMax = 50;
@@ -129,7 +126,7 @@ const changeAlias = route({
   summary: "Change the alias of a project",
   description: "Its old address answers 404 from then on.",
   body: z.object({ alias: Alias }).meta({ id: "ProjectAlias" }),
-  errors: [403, 404, 409, 422],
+  errors: [409],
   async handle({ body: { alias }, request }, deps) {
     const { id, owner_id: ownerId } = request.project;
     const stamp = stampOf(request, deps);
@@ -155,7 +152,6 @@ const transfer = route({
   body: z
     .object({ ownerAlias: z.string().min(1).max(nameLengthMax), ownerAliasType: OwnerType })
     .meta({ id: "ProjectTransfer" }),
-  errors: [403, 404, 409, 422],
   async handle({ body, request }, deps) {
     const owner = await ownerNamed(deps.db, { alias: body.ownerAlias, type: body.ownerAliasType });
     const { id, owner_id: ownerId, owner_alias: ownerAlias } = request.project;

@@ -20,18 +20,18 @@ import { mustSuffice } from "../access/role-access.ts";
 import type { StreamReply } from "../core/answer.ts";
 import { stampOf } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
+import { oneInProject } from "../core/one-below.ts";
+import { listed } from "../core/paging.ts";
 import type { RequestFor } from "../core/request.ts";
 import { type Route, route } from "../core/route.ts";
 import { instant } from "../core/schema.ts";
-import { requestedPortion } from "../file/byte-range.ts";
 import { type FormFile, receiveFiles } from "../file/multipart.ts";
 import { mustBeFileName } from "../file/name.ts";
-import { openReferred } from "../file/referred-blob.ts";
+import { openPortion } from "../file/referred-blob.ts";
 import { lengthOf, roomForFile, roomOf } from "../file/room.ts";
 
 const tag = "Issues";
 const path = "/project/{ownerAlias}/{projectAlias}/file";
-const names = { ownerAlias: z.string(), projectAlias: z.string() };
 const key = "file";
 const fileBytesMax = 50 * 1024 ** 2;
 /** Of a form around its file. */
@@ -53,20 +53,18 @@ const ListedFileView = UploadedFileView.extend({
   countsFor: z.enum(["PROJECT", "UPLOADER"]).meta({ description: "Whose quota it counts for." }),
 }).meta({ id: "ListedUploadedFile" });
 
+const writing = { tag, scope: "PROJECT_WRITE", access: "project:GUEST" } as const;
+
 const postFile = route({
-  tag,
-  scope: "PROJECT_WRITE",
-  access: "project:GUEST",
+  ...writing,
   method: "post",
   path,
   operationId: "uploadFile",
   summary: "Upload a file for a description or comment",
   description:
     "At most 50 MiB. It counts for the quota of the project; what is uploaded by who is no member of it, for the quota of that user. A text links to it by `webFilePath`.",
-  params: z.object(names),
   upload: key,
   reply: UploadedFileView,
-  errors: [403, 404],
   async handle({ request }, deps) {
     const isByOutsider = !(await isMember(deps.db, request.project, request.userId));
     const counted = { request, isByOutsider };
@@ -77,13 +75,12 @@ const postFile = route({
       key,
       filesMax: 1,
       take: (file) => store(file, bytesMax, counted, deps),
-      undo: ({ blob }) => blob.release(),
     });
     if (stored === undefined) throw fileNotFound();
     try {
       const id = await record(stored, counted, deps);
       await stored.blob.release();
-      return present(await mustFindFile(id, request, deps), request);
+      return present(await mustFindFile(deps, request, id), request);
     } catch (error) {
       // What may have been appended stays held until it can be seen.
       if (error instanceof Refusal && error.kind !== "unavailable") await stored.blob.release();
@@ -92,77 +89,60 @@ const postFile = route({
   },
 });
 
+const reading = { tag, scope: "PROJECT_READ", access: "project:GUEST", method: "get" } as const;
+
 const downloadFile = route({
-  tag,
-  scope: "PROJECT_READ",
-  access: "project:GUEST",
-  method: "get",
+  ...reading,
   path: `${path}/{fileUuid}/{fileName}`,
   operationId: "downloadUploadedFile",
   summary: "Download an uploaded file",
   description: "For those who may read the project. Answers parts of it to a request with Range.",
-  params: z.object({ ...names, fileUuid: UploadedFileId, fileName: z.string() }),
+  params: z.object({ fileUuid: UploadedFileId, fileName: z.string() }),
   reply: "stream",
-  errors: [403, 404],
   async handle({ params: { fileUuid, fileName }, request }, deps): Promise<StreamReply> {
     const find = async (): Promise<UploadedFileRow> => {
-      const row = await mustFindFile(fileUuid, request, deps);
+      const row = await mustFindFile(deps, request, fileUuid);
       if (row.name !== fileName) throw fileNotFound();
       return row;
     };
-    const open = async ({ sha256, bytes: total }: UploadedFileRow) => {
-      const { part, bytes } = requestedPortion(request, { tag: sha256, bytes: Number(total) });
-      request.immutable(sha256);
-      return { part, bytes, body: await deps.blobs.read(sha256, part) };
-    };
-    const { part, bytes, body } = await openReferred(find, open, ({ sha256 }) => sha256);
+    const { row, reply } = await openPortion(find, request, deps);
+    request.immutable(row.sha256);
     // Never shown in the browser: it may hold scripts.
-    const type = "application/octet-stream";
-    return { body, type, bytes, fileName, acceptRanges: true, ...(part && { part }) };
+    return { ...reply, type: "application/octet-stream", fileName };
   },
 });
 
 const listFiles = route({
-  tag,
-  scope: "PROJECT_READ",
-  access: "project:GUEST",
-  method: "get",
+  ...reading,
   path,
   operationId: "listUploadedFiles",
   summary: "List the uploaded files",
   description: "Newest first: all of them for ADMINs, for others those that they have uploaded.",
-  params: z.object(names),
   list: "uploadFileList",
   asOf: { readModels: [uploadedFileProjection] },
   reply: ListedFileView,
-  errors: [403, 404, 422],
-  async handle({ page: { size: limit, offset }, request }, deps) {
+  async handle({ page, request }, deps) {
     const { project, userId } = request;
     const by = atLeast(request.role, "ADMIN") ? undefined : userId;
-    const { rows, total } = await listUploadedFiles(deps.db, project.id, by, { limit, offset });
-    const items = rows.map((row) => ({
+    return listed(listUploadedFiles(deps.db, project.id, by, page), (row) => ({
       ...present(row, request),
       uploadedById: row.uploaded_by_id,
       countsFor: row.is_by_outsider ? ("UPLOADER" as const) : ("PROJECT" as const),
     }));
-    return { items, totalElements: total };
   },
 });
 
 const deleteFile = route({
-  tag,
-  scope: "PROJECT_WRITE",
-  access: "project:GUEST",
+  ...writing,
   method: "delete",
   path: `${path}/{fileUuid}`,
   operationId: "deleteUploadedFile",
   summary: "Delete an uploaded file",
   description: "For who uploaded it and for ADMINs. Texts that link to it stay as they are.",
-  params: z.object({ ...names, fileUuid: UploadedFileId }),
+  params: z.object({ fileUuid: UploadedFileId }),
   reply: "empty",
-  errors: [403, 404],
   async handle({ params: { fileUuid }, request }, deps) {
-    const row = await mustFindFile(fileUuid, request, deps);
+    const row = await mustFindFile(deps, request, fileUuid);
     if (row.uploaded_by_id !== request.userId) {
       mustSuffice(request.role, { resource: "project", role: "ADMIN" });
     }
@@ -218,15 +198,7 @@ async function record(
   return uploadedFileId;
 }
 
-async function mustFindFile(
-  id: UploadedFileId,
-  { project }: Pick<Writing, "project">,
-  { db }: Pick<Deps, "db">,
-): Promise<UploadedFileRow> {
-  const row = await findUploadedFile(db, project.id, id);
-  if (row === undefined) throw fileNotFound();
-  return row;
-}
+const mustFindFile = oneInProject(findUploadedFile, fileNotFound);
 
 function present(
   { id, name, bytes, created_at }: UploadedFileRow,

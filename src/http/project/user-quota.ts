@@ -14,7 +14,6 @@ const common = {
   tag: "Administration",
   scope: "USER_WRITE",
   access: "admin",
-  params: z.object({ userUuid: UserId }),
 } as const;
 
 const QuotaView = z
@@ -34,7 +33,6 @@ const getQuota = route({
   operationId: "getUserQuota",
   summary: "Get how much a user has brought into projects of others and may bring",
   reply: QuotaView,
-  errors: [403, 404],
   handle: ({ params }, deps) => shown(deps, params.userUuid),
 });
 
@@ -54,7 +52,6 @@ const changeQuota = route({
     })
     .meta({ id: "UserQuotaChange" }),
   reply: QuotaView,
-  errors: [403, 404, 422],
   async handle({ params: { userUuid: id }, body: { allowedBytes: bytes }, request }, deps) {
     await shown(deps, id);
     const stamp = stampOf(request, deps);

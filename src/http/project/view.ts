@@ -7,6 +7,7 @@ import { type Addresses, addressesOf, transportUrls } from "../../projections/pr
 import type { ProjectRow } from "../../projections/project/project.ts";
 import { allowedBytes } from "../../projections/project/repository-size.ts";
 import type { Deps } from "../core/deps.ts";
+import { presented } from "../core/present.ts";
 import { PendingTransfer } from "../team/pending-transfer.ts";
 
 export const ProjectView = z
@@ -60,21 +61,14 @@ export function presentProject(
   addresses: Surroundings,
 ): z.input<typeof ProjectView> {
   const allowed = allowedBytes(row, addresses.projectBytesMax);
-  return {
-    id: row.id,
-    title: row.title,
+  return presented(ProjectView, row, {
     description: row.description ?? "",
-    alias: row.alias,
-    defaultBranch: row.default_branch,
     workBranch: row.default_branch,
     siteUrl: row.site_url ?? "",
     language: row.language ?? "",
     owner: { alias: row.owner_alias, type: row.owner_type },
     forEducation: false,
-    forkedFromId: row.forked_from_id,
-    mirrorUrl: row.mirror_url,
     pullMirrorUrl: row.mirror_type === "PULL" ? row.mirror_url : null,
-    mirrorType: row.mirror_type,
     allowedMemory: allowed === null ? "" : bytesText(allowed),
     allowedBytes: allowed,
     usedBytes: Number(row.size_bytes),
@@ -83,5 +77,5 @@ export function presentProject(
     topics: [...row.topics],
     mirror: row.mirror_type !== null,
     private: row.is_private,
-  };
+  });
 }

@@ -17,20 +17,21 @@ import {
   type RuleScope,
 } from "../../projections/protection/protection.ts";
 import type { Resolved } from "../access/gate.ts";
-import { accessAt, type OwnerScope, ownerScopes, parentOf } from "../access/owner-scope.ts";
+import {
+  type OwnerScope,
+  ownerScopes,
+  parentOf,
+  readingAt,
+  writingAt,
+} from "../access/owner-scope.ts";
 import { stamped, stampOf, type Unstamped } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
+import { listed } from "../core/paging.ts";
 import type { RequestContext } from "../core/request.ts";
 import { type Route, route } from "../core/route.ts";
 import { instant } from "../core/schema.ts";
 import { type KindOfProtection, kindsOfProtection } from "./kind.ts";
 
-const declared = (ownerScope: OwnerScope) =>
-  ({
-    tag: ownerScope.tag,
-    access: accessAt(ownerScope, "ADMIN"),
-    params: ownerScope.params,
-  }) as const;
 const pathOf = ({ base }: OwnerScope, { segment }: KindOfProtection) =>
   `${base}/${segment}` as const;
 
@@ -42,7 +43,7 @@ const rulesThen = {
 
 function list(ownerScope: OwnerScope, of: KindOfProtection): Route {
   return route({
-    ...declared(ownerScope),
+    ...readingAt(ownerScope, "ADMIN"),
     method: "get",
     path: pathOf(ownerScope, of),
     operationId: `list${ownerScope.noun}${of.noun}s`,
@@ -50,34 +51,24 @@ function list(ownerScope: OwnerScope, of: KindOfProtection): Route {
     ...(ownerScope.resource === "project" && {
       description: "With those that its team and company hand down.",
     }),
-    scope: ownerScope.read,
     list: of.list,
     asOf: rulesThen,
     reply: of.reply,
-    errors: [403, 404],
-    async handle({ page, request }, { db }) {
-      const { size: limit, offset } = page;
-      const { rows, total } = await listProtectionRules(db, scopeOf(request, of), {
-        limit,
-        offset,
-      });
-      return { items: rows.map(of.present), totalElements: total };
-    },
+    handle: ({ page, request }, { db }) =>
+      listed(listProtectionRules(db, scopeOf(request, of), page), of.present),
   });
 }
 
 function get(ownerScope: OwnerScope, of: KindOfProtection): Route {
   return route({
-    ...declared(ownerScope),
+    ...readingAt(ownerScope, "ADMIN"),
     method: "get",
     path: `${pathOf(ownerScope, of)}/{${idName(of)}}`,
     operationId: `get${ownerScope.noun}${of.noun}`,
     summary: `Get a ${of.text} of a ${ownerScope.resource}`,
-    scope: ownerScope.read,
-    params: withId(ownerScope, of),
+    params: withId(of),
     asOf: rulesThen,
     reply: of.reply,
-    errors: [403, 404],
     handle: async ({ params, request }, { db }) =>
       of.present(await found(db, scopeOf(request, of), String(params[idName(of)]))),
   });
@@ -85,15 +76,13 @@ function get(ownerScope: OwnerScope, of: KindOfProtection): Route {
 
 function create(ownerScope: OwnerScope, of: KindOfProtection): Route {
   return route({
-    ...declared(ownerScope),
+    ...writingAt(ownerScope, "ADMIN"),
     method: "post",
     path: `${pathOf(ownerScope, of)}/create`,
     operationId: `create${ownerScope.noun}${of.noun}`,
     summary: `Create a ${of.text} of a ${ownerScope.resource}`,
-    scope: ownerScope.write,
     body: of.create,
     reply: of.reply,
-    errors: [403, 404, 422],
     async handle({ body: rule, request }, deps) {
       const ruleId = deterministicId(request.commandId, "protection rule");
       const { id: parentId, type: parentType } = parentOf(request);
@@ -106,15 +95,13 @@ function create(ownerScope: OwnerScope, of: KindOfProtection): Route {
 
 function edit(ownerScope: OwnerScope, of: KindOfProtection): Route {
   return route({
-    ...declared(ownerScope),
+    ...writingAt(ownerScope, "ADMIN"),
     method: "patch",
     path: `${pathOf(ownerScope, of)}/edit`,
     operationId: `edit${ownerScope.noun}${of.noun}`,
     summary: `Change a ${of.text} of a ${ownerScope.resource}`,
-    scope: ownerScope.write,
     body: of.edit,
     reply: of.reply,
-    errors: [403, 404, 422],
     async handle({ body: { uuid: ruleId, change }, request }, deps) {
       const { kind } = of;
       await write({ type: "EditProtectionRule", ruleId, kind, change }, request, deps);
@@ -125,16 +112,14 @@ function edit(ownerScope: OwnerScope, of: KindOfProtection): Route {
 
 function remove(ownerScope: OwnerScope, of: KindOfProtection): Route {
   return route({
-    ...declared(ownerScope),
+    ...writingAt(ownerScope, "ADMIN"),
     method: "delete",
     path: `${pathOf(ownerScope, of)}/{${idName(of)}}`,
     operationId: `delete${ownerScope.noun}${of.noun}`,
     summary: `Delete a ${of.text} of a ${ownerScope.resource}`,
-    scope: ownerScope.write,
-    params: withId(ownerScope, of),
+    params: withId(of),
     status: 204,
     reply: "empty",
-    errors: [403, 404],
     async handle({ params, request }, deps) {
       const ruleId = String(params[idName(of)]);
       await write({ type: "DeleteProtectionRule", ruleId, kind: of.kind }, request, deps);
@@ -144,17 +129,15 @@ function remove(ownerScope: OwnerScope, of: KindOfProtection): Route {
 
 function apply(ownerScope: OwnerScope, of: KindOfProtection): Route {
   return route({
-    ...declared(ownerScope),
+    ...writingAt(ownerScope, "ADMIN"),
     method: "post",
     path: `${pathOf(ownerScope, of)}/apply-settings-to-projects`,
     operationId: `apply${ownerScope.noun}${of.noun}s`,
     summary: `Give every project of a ${ownerScope.resource} its ${of.text}s`,
     description:
       "In force with the answer. A rule of a project for the same template is replaced, others stay.",
-    scope: ownerScope.write,
     status: 204,
     reply: "empty",
-    errors: [403, 404],
     async handle({ request }, deps) {
       const { id: parentId, type: parentType } = parentOf(request);
       const applyId = deterministicId(request.commandId, "protection apply");
@@ -175,15 +158,13 @@ const LastApplyView = z
 
 function lastApply(ownerScope: OwnerScope, of: KindOfProtection): Route {
   return route({
-    ...declared(ownerScope),
+    ...readingAt(ownerScope, "ADMIN"),
     method: "get",
     path: `${pathOf(ownerScope, of)}/apply-settings-to-projects`,
     operationId: `get${ownerScope.noun}${of.noun}ApplyProgress`,
     summary: `Get when the ${of.text}s of a ${ownerScope.resource} were last applied to its projects`,
-    scope: ownerScope.read,
     asOf: rulesThen,
     reply: LastApplyView,
-    errors: [403, 404],
     async handle({ request }, { db }) {
       const last = await findLastApply(db, parentOf(request).id, of.kind);
       if (last === undefined) {
@@ -199,8 +180,7 @@ function lastApply(ownerScope: OwnerScope, of: KindOfProtection): Route {
 const idName = ({ noun }: KindOfProtection) =>
   `${noun.charAt(0).toLowerCase()}${noun.slice(1)}Uuid`;
 
-const withId = (ownerScope: OwnerScope, of: KindOfProtection) =>
-  ownerScope.params.and(z.object({ [idName(of)]: Uuid }));
+const withId = (of: KindOfProtection) => z.object({ [idName(of)]: Uuid });
 
 function scopeOf(request: Resolved, { kind }: KindOfProtection): RuleScope {
   if ("project" in request) return { kind, project: request.project };

@@ -1,6 +1,7 @@
 import { z } from "zod";
 
 import { listReferences } from "../../projections/reference/list.ts";
+import { listed } from "../core/paging.ts";
 import { type Route, route } from "../core/route.ts";
 import { mustFindCommit, revisionText } from "../repository/revision.ts";
 import { presentReference, ReferenceView } from "./view.ts";
@@ -15,21 +16,14 @@ const listCommitReferences = route({
   tag: "Commits",
   scope: "PROJECT_READ",
   access: "project:GUEST",
-  params: z.object({
-    ownerAlias: z.string(),
-    projectAlias: z.string(),
-    hash: z.string().meta({ description: revisionText }),
-  }),
+  params: z.object({ hash: z.string().meta({ description: revisionText }) }),
   list: "referenceList",
   reply: ReferenceView,
-  errors: [403, 404, 422],
-  async handle({ params: { hash }, page: { size, offset }, request }, deps) {
+  async handle({ params: { hash }, page, request }, deps) {
     const { project, userId } = request;
     const { commit } = await mustFindCommit(deps, project, hash);
     const thing = { project, commitId: commit.id };
-    const page = { limit: size, offset };
-    const { rows, total } = await listReferences(deps.db, thing, userId, page);
-    return { items: rows.map(presentReference), totalElements: total };
+    return listed(listReferences(deps.db, thing, userId, page), presentReference);
   },
 });
 

@@ -1,6 +1,7 @@
 import { z } from "zod";
 
 import type { ReferenceListRow } from "../../projections/reference/list.ts";
+import { presented } from "../core/present.ts";
 
 export const ReferenceView = z
   .object({
@@ -18,13 +19,9 @@ export const ReferenceView = z
   .meta({ id: "Reference" });
 
 export function presentReference(row: ReferenceListRow): z.input<typeof ReferenceView> {
-  return {
+  return presented(ReferenceView, row, {
     kind: row.source_kind,
     id: row.source_id,
-    localId: row.local_id,
-    projectAlias: row.project_alias,
     userAlias: row.owner_alias,
-    title: row.title,
-    closes: row.closes,
-  };
+  });
 }

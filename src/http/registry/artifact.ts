@@ -26,13 +26,6 @@ const platform = packageName.meta({ examples: ["linux-64"] });
 const condaFile = fileName.meta({ examples: ["numpy-2.1.0-py312_0.conda"] });
 const pathLengthMax = 1_024;
 
-/** What else the path holds has been resolved by the access. */
-const within = <Shape extends z.ZodRawShape>(
-  params: RegistryScope["params"],
-  shape: Shape,
-): z.ZodType<z.output<z.ZodObject<Shape>>> =>
-  params.extend(shape) as unknown as z.ZodType<z.output<z.ZodObject<Shape>>>;
-
 const repositoryUuid = RegistryRepositoryId;
 
 const scopes = { Project: "project", Company: "company", Instance: "instance" } as const;
@@ -46,7 +39,16 @@ const openAt = ({ noun }: RegistryScope) => ({
 });
 
 function routesAt(scope: RegistryScope): readonly Route[] {
-  const { noun, params, read, write } = scope;
+  const { noun, read, write } = scope;
+  const downloading = {
+    ...anonymously(scope),
+    ...openAt(scope),
+    method: "get",
+    tag,
+    scope: "READ_REGISTRY",
+    access: read,
+    reply: "stream",
+  } as const;
   return [
     route({
       method: "put",
@@ -57,7 +59,7 @@ function routesAt(scope: RegistryScope): readonly Route[] {
       tag,
       scope: "WRITE_REGISTRY",
       access: write,
-      params: within(params, { repositoryUuid, fileName: condaFile }),
+      params: z.object({ repositoryUuid, fileName: condaFile }),
       query: z.object({
         nodePath: z.string().max(pathLengthMax).optional().meta({
           description: "The folder of the platform, or the whole path with the file's name.",
@@ -65,23 +67,16 @@ function routesAt(scope: RegistryScope): readonly Route[] {
       }),
       attachment: true,
       reply: PackageVersionView,
-      errors: [403, 404, 405, 409],
+      errors: [405, 409],
       handle: ({ params: given, query, request }, deps) =>
         storeConda({ ...given, nodePath: query.nodePath }, request, deps),
     }),
     route({
-      ...anonymously(scope),
-      ...openAt(scope),
-      method: "get",
+      ...downloading,
       path: `${scope.path}/{repositoryUuid}/conda/{platform}/{fileName}`,
       operationId: `download${noun}CondaPackage`,
       summary: "Download a package of conda",
-      tag,
-      scope: "READ_REGISTRY",
-      access: read,
-      params: within(params, { repositoryUuid, platform, fileName: condaFile }),
-      reply: "stream",
-      errors: [403, 404],
+      params: z.object({ repositoryUuid, platform, fileName: condaFile }),
       async handle({ params: given, request }, deps) {
         const repository = await mustFindOfType(given.repositoryUuid, "conda", request, deps);
         const named = orNotFound(() => condaNames(given.platform, given.fileName));
@@ -94,18 +89,11 @@ function routesAt(scope: RegistryScope): readonly Route[] {
       },
     }),
     route({
-      ...anonymously(scope),
-      ...openAt(scope),
-      method: "get",
+      ...downloading,
       path: `${scope.path}/{repositoryUuid}/cargo/{packageName}/{packageVersion}`,
       operationId: `download${noun}Crate`,
       summary: "Download a crate",
-      tag,
-      scope: "READ_REGISTRY",
-      access: read,
-      params: within(params, { repositoryUuid, packageName, packageVersion }),
-      reply: "stream",
-      errors: [403, 404],
+      params: z.object({ repositoryUuid, packageName, packageVersion }),
       async handle({ params: given, request }, deps) {
         const repository = await mustFindOfType(given.repositoryUuid, "cargo", request, deps);
         const of = { name: given.packageName, version: given.packageVersion };
@@ -141,7 +129,6 @@ async function storeConda(upload: CondaUpload, request: RequestContext, deps: De
   const received = await receiveAttachedFile(request, {
     bytesMax: await uploadBytesMax(target, deps),
     take: (content) => receive(content, { target, inspect }, request, deps),
-    undo: ({ blob }) => blob.release(),
   });
   const mustStill = async (): Promise<void> => undefined;
   const recording = { target, type: "conda", uploadType: "API", mustStill } as const;

@@ -104,19 +104,7 @@ export async function keptDocument<Value extends object>(
   make: () => Promise<Value>,
   bytesOf: BytesOf<Value>,
 ): Promise<Value> {
-  const known = recall(key, bytesOf);
-  if (known !== undefined) return known;
-  const begun = building.get(key);
-  if (begun !== undefined) return (await begun) as Value;
-  const made = make();
-  building.set(key, made);
-  try {
-    const value = await made;
-    keep(key, value, bytesOf);
-    return value;
-  } finally {
-    building.delete(key);
-  }
+  return recall(key, bytesOf) ?? (await built(key, key, make, bytesOf));
 }
 
 /**
@@ -132,10 +120,19 @@ export async function currentDocument<Value extends Readonly<{ revision: bigint 
 ): Promise<Value> {
   const last = recall(key, bytesOf);
   if (last !== undefined && last.revision >= revision) return last;
-  const step = `${key}@${revision}`;
+  return await built(key, `${key}@${revision}`, () => make(last), bytesOf);
+}
+
+/** Makes a document and keeps it; who wants it by the same step meanwhile gets the same. */
+async function built<Value extends object>(
+  key: string,
+  step: string,
+  make: () => Promise<Value>,
+  bytesOf: BytesOf<Value>,
+): Promise<Value> {
   const begun = building.get(step);
   if (begun !== undefined) return (await begun) as Value;
-  const made = make(last);
+  const made = make();
   building.set(step, made);
   try {
     const value = await made;

@@ -9,14 +9,14 @@ import { isStorableText } from "../../platform/storable-text.ts";
 import type { RegistryRepositoryRow } from "../../projections/registry/repository.ts";
 import type { ApiLimit } from "../access/api-limit.ts";
 import { type Answer, send } from "../core/answer.ts";
+import { callAt, readMethod } from "../core/call-at.ts";
 import { failedAnswer } from "../core/errors.ts";
 import { clientSignal, peerOf } from "../core/peer.ts";
-import { downloadLimits, requestContext } from "../core/serve.ts";
+import { requestContext, transferLimits } from "../core/serve.ts";
 import { noteCaller, noteOperation } from "../core/state.ts";
 import { watchConnection } from "../core/stream.ts";
 import { orNotFound } from "../package/request.ts";
 import { type NativeName, type RegistryAccessDeps, registryAccess } from "./access.ts";
-import { callAt } from "./call-at.ts";
 import { hadPathToken } from "./path-token.ts";
 import { ownsName } from "./proxy/kept.ts";
 import { packageIdsIn, proxySources } from "./source.ts";
@@ -46,7 +46,7 @@ export function nativeRegistry(deps: NativeDeps): Middleware {
     if (named === undefined) return await next();
     const shown: { type?: RegistryType } = {};
     try {
-      watchConnection(ctx, downloadLimits);
+      watchConnection(ctx, transferLimits);
       await answer(ctx, named, deps, shown);
     } catch (error) {
       refuse(ctx, error, shown.type, deps);
@@ -80,7 +80,8 @@ async function answer(
   shown.type = type;
   const isProxy = repository.settings.type === "PROXY";
   const calls = isProxy ? proxyCalls(type) : type.calls;
-  const { call, params } = callAt(ctx, calls, decoded(named.rest), nothingHere);
+  const wanted = { path: decoded(named.rest), method: readMethod(ctx) };
+  const { call, params } = callAt(ctx, calls, wanted, nothingHere);
   noteOperation(ctx, call.operationId);
   const mayHaveToken = type.takesPathTokens === true && call.right === "read";
   if (hadPathToken(ctx.req) && !mayHaveToken) throw nothingHere();

@@ -14,7 +14,6 @@ export type RegistryScope = Readonly<{
   path: RoutePath;
   /** The second documented form of the path. */
   alsoAt?: RoutePath;
-  params: z.ZodObject<Readonly<Record<string, z.ZodType<string>>>>;
   read: Access;
   /** Of the repositories themselves. */
   manage: Access;
@@ -26,7 +25,6 @@ const projectScope = {
   noun: "Project",
   path: "/project/{ownerAlias}/{projectAlias}/repositories",
   alsoAt: "/registry/project/{ownerAlias}/{projectAlias}/repositories",
-  params: z.object({ ownerAlias: z.string(), projectAlias: z.string() }),
   read: "project:GUEST",
   manage: "project:ADMIN",
   write: "project:DEVELOPER",
@@ -36,7 +34,6 @@ const companyScope = {
   noun: "Company",
   path: "/company/{companyAlias}/repositories",
   alsoAt: "/registry/company/{companyAlias}/repositories",
-  params: z.object({ companyAlias: z.string() }),
   read: "company:GUEST",
   manage: "company:ADMIN",
   write: "company:DEVELOPER",
@@ -45,7 +42,6 @@ const companyScope = {
 export const instanceScope = {
   noun: "Instance",
   path: "/registry/instance/repositories",
-  params: z.object({}),
   read: "user:READER",
   manage: "admin",
   write: "admin",

@@ -3,7 +3,8 @@ import { z } from "zod";
 
 import { type CommandResult, handle } from "../../commands/core/handle.ts";
 import { packageVersion } from "../../commands/package/version.ts";
-import { PackageId, PackageVersionId, RegistryRepositoryId } from "../../events/core/ids.ts";
+import type { PackageId, PackageVersionId, RegistryRepositoryId } from "../../events/core/ids.ts";
+import type { Part } from "../../projections/list/list-rows.ts";
 import {
   findLivePackage,
   findVersionOf,
@@ -16,9 +17,9 @@ import {
 import type { PackageRow } from "../../projections/package/table.ts";
 import { countLivePackages } from "../../projections/package/total.ts";
 import type { Deps } from "../core/deps.ts";
-import type { PageRequest } from "../core/paging.ts";
+import { listed } from "../core/paging.ts";
 import type { RequestContext } from "../core/request.ts";
-import { type Route, type RoutePath, route } from "../core/route.ts";
+import { type Route, route } from "../core/route.ts";
 import { instant } from "../core/schema.ts";
 import { packageNotFound, versionNotFound } from "../package/request.ts";
 import {
@@ -29,7 +30,7 @@ import {
 } from "../package/view.ts";
 import { stateOfRepository } from "./document.ts";
 import { type RegistryScope, registryScopes } from "./owner.ts";
-import { anonymously, mustFindRepository } from "./repository.ts";
+import { anonymously, atRepository, mustFindRepository } from "./repository.ts";
 import { localSources, mustAllowDeletion } from "./source.ts";
 import { provedStamp } from "./stamp.ts";
 import { change } from "./store.ts";
@@ -50,9 +51,6 @@ const boundaries = new LRUCache<string, PackageBoundary>({
 });
 const dayMs = 24 * 60 * 60_000;
 
-const repositoryParam = { registryRepositoryUuid: RegistryRepositoryId };
-const packageParam = { ...repositoryParam, packageUuid: PackageId };
-
 const DeletedVersionView = z
   .object({
     id: z.uuid(),
@@ -63,78 +61,57 @@ const DeletedVersionView = z
   })
   .meta({ id: "DeletedPackageVersion" });
 
-/** What else the path holds has been resolved by the access. */
-const within = <Shape extends z.ZodRawShape>(
-  { params }: RegistryScope,
-  shape: Shape,
-): z.ZodType<z.output<z.ZodObject<Shape>>> =>
-  params.extend(shape) as unknown as z.ZodType<z.output<z.ZodObject<Shape>>>;
-
-const at = ({ path, alsoAt }: RegistryScope, rest: string) => {
-  const all = `/{registryRepositoryUuid}/${rest}`;
-  const also: RoutePath[] = alsoAt === undefined ? [] : [`${alsoAt}${all}`];
-  return { path: `${path}${all}` as RoutePath, ...(also.length > 0 && { alsoAt: also }) };
-};
-
 function readingAt(scope: RegistryScope): readonly Route[] {
   const { noun, read } = scope;
   const reading = { ...anonymously(scope), tag, scope: "READ_REGISTRY", access: read } as const;
   return [
     route({
       ...reading,
-      ...at(scope, "package"),
+      ...atRepository(scope, "/package"),
       method: "get",
       operationId: `list${noun}RepositoryPackages`,
       summary: "List the packages of a repository by name",
       description: "Of a virtual repository, those of the local repositories that it is made of.",
-      params: within(scope, repositoryParam),
       list: "simplePackageInfoModelList",
       reply: PackageView,
-      errors: [403, 404],
       handle: ({ params: { registryRepositoryUuid: id }, page, request }, deps) =>
         listedPackages(id, page, request, deps),
     }),
     route({
       ...reading,
-      ...at(scope, "package/{packageUuid}/version"),
+      ...atRepository(scope, "/package/{packageUuid}/version"),
       method: "get",
       operationId: `list${noun}RepositoryPackageVersions`,
       summary: "List the versions of a package of a repository, newest first",
-      params: within(scope, packageParam),
       list: "simplePackageVersionModelList",
       reply: PackageVersionView,
-      errors: [403, 404],
-      async handle({ params, page: { size, offset }, request }, deps) {
+      async handle({ params, page, request }, deps) {
         const ids = await registriesOf(params.registryRepositoryUuid, request, deps);
         const found = await mustFindPackage(ids, params.packageUuid, deps);
-        const { rows, total } = await listLiveVersions(deps.db, found, { limit: size, offset });
+        const { rows, total } = await listLiveVersions(deps.db, found, page);
         const items = await presentPackageVersions(deps.db, found.type, rows);
         return { items, totalElements: total };
       },
     }),
     route({
       ...reading,
-      ...at(scope, "trash"),
+      ...atRepository(scope, "/trash"),
       method: "get",
       operationId: `list${noun}RepositoryTrash`,
       summary: "List the deleted versions that can be restored, newest first",
-      params: within(scope, repositoryParam),
       list: "deletedPackageVersionList",
       reply: DeletedVersionView,
-      errors: [403, 404],
-      async handle({ params, page: { size, offset }, request }, deps) {
+      async handle({ params, page, request }, deps) {
         const ids = await registriesOf(params.registryRepositoryUuid, request, deps);
-        const page = { since: keptSince(deps), limit: size, offset };
-        const { rows, total } = await listDeletedVersions(deps.db, ids, page);
+        const found = listDeletedVersions(deps.db, ids, { since: keptSince(deps), ...page });
         const keptMs = deps.config.projectRetentionDays * dayMs;
-        const items = rows.map(({ id, name, version, deleted_at }) => ({
+        return listed(found, ({ id, name, version, deleted_at }) => ({
           id,
           packageName: name,
           version,
           deletedAt: deleted_at,
           keptUntil: new Date(deleted_at.getTime() + keptMs),
         }));
-        return { items, totalElements: total };
       },
     }),
   ];
@@ -146,28 +123,24 @@ function writingAt(scope: RegistryScope): readonly Route[] {
   return [
     route({
       ...writing,
-      ...at(scope, "package/{packageUuid}"),
+      ...atRepository(scope, "/package/{packageUuid}"),
       method: "delete",
       operationId: `delete${noun}RepositoryPackage`,
       summary: "Delete all versions of a package of a repository",
       description: "They go to the trash. 403 unless the repository lets packages be deleted.",
-      params: within(scope, packageParam),
       reply: "empty",
       status: 204,
-      errors: [403, 404],
       handle: ({ params, request }, deps) => removePackage(params, request, deps),
     }),
     route({
       ...writing,
-      ...at(scope, "package/{packageUuid}/version/{versionUuid}"),
+      ...atRepository(scope, "/package/{packageUuid}/version/{versionUuid}"),
       method: "delete",
       operationId: `delete${noun}RepositoryPackageVersion`,
       summary: "Delete a version of a package of a repository",
       description: "It goes to the trash. 403 unless the repository lets packages be deleted.",
-      params: within(scope, { ...packageParam, versionUuid: PackageVersionId }),
       reply: "empty",
       status: 204,
-      errors: [403, 404],
       async handle({ params: { versionUuid: id, ...params }, request }, deps) {
         const { id: packageId } = await mustFindDeletable(params, request, deps);
         const row = await findVersionOf(deps.db, packageId, id);
@@ -177,13 +150,11 @@ function writingAt(scope: RegistryScope): readonly Route[] {
     }),
     route({
       ...writing,
-      ...at(scope, "trash/{versionUuid}/restore"),
+      ...atRepository(scope, "/trash/{versionUuid}/restore"),
       method: "post",
       operationId: `restore${noun}RepositoryPackageVersion`,
       summary: "Restore a deleted version of a package",
-      params: within(scope, { ...repositoryParam, versionUuid: PackageVersionId }),
       reply: PackageVersionView,
-      errors: [403, 404],
       handle: ({ params, request }, deps) => restore(params, request, deps),
     }),
   ];
@@ -206,7 +177,7 @@ async function registriesOf(
 
 async function listedPackages(
   id: string,
-  { size, offset }: PageRequest,
+  { limit, offset }: Part,
   request: RequestContext,
   deps: Deps,
 ) {
@@ -217,14 +188,14 @@ async function listedPackages(
   const ids = sources.map((source) => source.id);
   const from = boundaries.get(`${key}@${offset}`);
   // One more than the page: the next one begins with it.
-  const page = { limit: size + 1, ...(from === undefined ? { offset } : { offset: 0, from }) };
+  const page = { limit: limit + 1, ...(from === undefined ? { offset } : { offset: 0, from }) };
   const [rows, totalElements] = await Promise.all([
     listLivePackages(deps.db, ids, page),
     countLivePackages(deps.db, ids),
   ]);
   noteBoundary(`${key}@${offset}`, rows[0]);
-  noteBoundary(`${key}@${offset + size}`, rows[size]);
-  const shown = rows.slice(0, size);
+  noteBoundary(`${key}@${offset + limit}`, rows[limit]);
+  const shown = rows.slice(0, limit);
   return { items: await presentPackages(deps.db, shown), totalElements };
 }
 
@@ -275,13 +246,11 @@ async function removePackage(of: PackageIn, request: RequestContext, deps: Deps)
   }
 }
 
-type Restored = Readonly<{
-  registryRepositoryUuid: RegistryRepositoryId;
-  versionUuid: PackageVersionId;
-}>;
-
 async function restore(
-  { registryRepositoryUuid, versionUuid: id }: Restored,
+  {
+    registryRepositoryUuid,
+    versionUuid: id,
+  }: Readonly<{ registryRepositoryUuid: RegistryRepositoryId; versionUuid: PackageVersionId }>,
   request: RequestContext,
   deps: Deps,
 ) {

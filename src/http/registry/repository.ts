@@ -1,5 +1,3 @@
-import type { z } from "zod";
-
 import {
   createRegistryRepository,
   deleteRegistryRepository,
@@ -11,6 +9,7 @@ import {
 import { RegistryRepositoryId } from "../../events/core/ids.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { Refusal } from "../../platform/refusal.ts";
+import type { Part } from "../../projections/list/list-rows.ts";
 import { isProjectAlias } from "../../projections/project/project.ts";
 import {
   findRegistryRepository,
@@ -21,7 +20,7 @@ import {
 } from "../../projections/registry/repository.ts";
 import { commandDeps } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
-import type { PageRequest } from "../core/paging.ts";
+import { listed } from "../core/paging.ts";
 import type { RequestContext } from "../core/request.ts";
 import { type Route, type RoutePath, route } from "../core/route.ts";
 import { ChangedRepository, NewRepository } from "./body.ts";
@@ -49,50 +48,43 @@ export const anonymously = ({ read }: RegistryScope) =>
 const asOfOwner = ({ noun }: RegistryScope) =>
   noun !== "Instance" && { asOf: { readModels: [registryRepositoryProjection] } };
 
-const at = (
+const at = <Rest extends string>(
   scope: RegistryScope,
-  rest = "",
-): Readonly<{ path: RoutePath; alsoAt?: RoutePath[] }> => ({
+  rest: Rest,
+): Readonly<{ path: `${RoutePath}${Rest}`; alsoAt?: RoutePath[] }> => ({
   path: `${scope.path}${rest}`,
   ...(scope.alsoAt && { alsoAt: [`${scope.alsoAt}${rest}`] }),
 });
 
-const idParam = { registryRepositoryUuid: RegistryRepositoryId };
-type IdParam = Readonly<{ registryRepositoryUuid: RegistryRepositoryId }>;
-
-/** What else the path holds has been resolved by the access. */
-const withId = (params: RegistryScope["params"]): z.ZodType<IdParam> =>
-  params.extend(idParam) as unknown as z.ZodType<IdParam>;
+/** The same of one repository. */
+export const atRepository = <Rest extends string>(scope: RegistryScope, rest: Rest) =>
+  at(scope, `/{registryRepositoryUuid}${rest}`);
 
 function readingAt(scope: RegistryScope): readonly Route[] {
-  const { noun, params, read } = scope;
-  const one = at(scope, "/{registryRepositoryUuid}");
+  const { noun, read } = scope;
   return [
     route({
       ...reading,
       ...anonymously(scope),
-      ...at(scope),
+      ...at(scope, ""),
       method: "get",
       operationId: `list${noun}RegistryRepositories`,
       summary: "List the repositories of packages, oldest first",
       access: read,
-      params,
       list,
       ...asOfOwner(scope),
-      errors: [403, 404],
-      handle: ({ page, request }, deps) => listed(page, request, deps),
+      errors: [404],
+      handle: ({ page, request }, deps) => repositories(page, request, deps),
     }),
     route({
       ...reading,
       ...anonymously(scope),
-      ...one,
+      ...atRepository(scope, ""),
       method: "get",
       operationId: `get${noun}RegistryRepository`,
       summary: "Get a repository of packages",
       access: read,
-      params: withId(params),
       ...asOfOwner(scope),
-      errors: [403, 404],
       handle: async ({ params: { registryRepositoryUuid: id }, request }, deps) =>
         presentRepository(await mustFindRepository(id, request, deps)),
     }),
@@ -100,47 +92,42 @@ function readingAt(scope: RegistryScope): readonly Route[] {
 }
 
 function writingAt(scope: RegistryScope): readonly Route[] {
-  const { noun, params, manage } = scope;
-  const one = at(scope, "/{registryRepositoryUuid}");
+  const { noun, manage } = scope;
   return [
     route({
       ...writing,
-      ...at(scope),
+      ...at(scope, ""),
       method: "post",
       operationId: `create${noun}RegistryRepository`,
       summary: "Create a repository of packages",
       access: manage,
-      params,
       body: NewRepository,
       status: 201,
-      errors: [403, 404, 422],
+      errors: [404],
       handle: ({ body, request }, deps) => create(body, request, deps),
     }),
     route({
       ...writing,
-      ...one,
+      ...atRepository(scope, ""),
       method: "put",
       operationId: `change${noun}RegistryRepository`,
       summary: "Change a repository of packages",
       access: manage,
-      params: withId(params),
       body: ChangedRepository,
-      errors: [403, 404, 422],
       handle: ({ params: { registryRepositoryUuid: id }, body, request }, deps) =>
         reconfigure(id, body, request, deps),
     }),
     route({
       ...writing,
-      ...one,
+      ...atRepository(scope, ""),
       method: "delete",
       operationId: `delete${noun}RegistryRepository`,
       summary: "Delete a repository with all packages in it",
       description: "Refused while a virtual repository includes it.",
       access: manage,
-      params: withId(params),
       reply: "empty",
       status: 204,
-      errors: [403, 404, 409],
+      errors: [409],
       handle: ({ params: { registryRepositoryUuid: id }, request }, deps) =>
         remove(id, request, deps),
     }),
@@ -162,10 +149,9 @@ const byProject: readonly Route[] = [
     access: instanceRead,
     params: ProjectFormParams,
     list,
-    errors: [403, 404],
     async handle({ params, page, request }, deps) {
       await mustNameProject(params.projectAlias, deps);
-      return listed(page, request, deps);
+      return repositories(page, request, deps);
     },
   }),
   route({
@@ -176,8 +162,7 @@ const byProject: readonly Route[] = [
     operationId: "getInstanceRegistryRepositoryByProject",
     summary: "Get a repository of packages of the instance",
     access: instanceRead,
-    params: ProjectFormParams.extend(idParam),
-    errors: [403, 404],
+    params: ProjectFormParams,
     async handle({ params, request }, deps) {
       await mustNameProject(params.projectAlias, deps);
       return presentRepository(
@@ -195,7 +180,6 @@ const byProject: readonly Route[] = [
     params: ProjectFormParams,
     body: NewRepository,
     status: 201,
-    errors: [403, 404, 422],
     async handle({ params, body, request }, deps) {
       await mustNameProject(params.projectAlias, deps);
       return create(body, request, deps);
@@ -208,11 +192,8 @@ export const registryRepositoryRoutes: readonly Route[] = [
   ...byProject,
 ];
 
-async function listed({ size, offset }: PageRequest, request: RequestContext, { db }: Deps) {
-  const part = { limit: size, offset };
-  const { rows, total } = await listRegistryRepositories(db, ownerOf(request), part);
-  return { items: rows.map(presentRepository), totalElements: total };
-}
+const repositories = (page: Part, request: RequestContext, { db }: Deps) =>
+  listed(listRegistryRepositories(db, ownerOf(request), page), presentRepository);
 
 async function create(body: NewRepository, request: RequestContext, deps: Deps) {
   const repositoryId = RegistryRepositoryId.parse(

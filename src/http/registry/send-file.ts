@@ -1,14 +1,17 @@
-import type { Readable } from "node:stream";
-
+import type { PackageType } from "../../events/package/version.ts";
+import {
+  type PackageName,
+  type PackageVersionName,
+  packageFileIdOf,
+  packageVersionIdOf,
+} from "../../platform/package/coordinates.ts";
 import { findSentFile, type SentFile } from "../../projections/package/registry.ts";
 import { type Answer, type StreamReply, streamAnswer } from "../core/answer.ts";
 import type { Deps } from "../core/deps.ts";
 import type { RequestContext } from "../core/request.ts";
-import { type Portion, requestedPortion } from "../file/byte-range.ts";
-import { openReferred } from "../file/referred-blob.ts";
-import { contentTypeOf } from "../file/type.ts";
-import { countDownload } from "../package/download-count.ts";
-import { fileNotFound } from "../package/request.ts";
+import { openPackageFile } from "../package/send-file.ts";
+import { packageIdsFor } from "./source.ts";
+import type { NativeRequest } from "./type.ts";
 
 /** The first of these files that exists; parts of it when requested by Range. @throws Refusal 404 */
 export async function sendFile(
@@ -23,42 +26,31 @@ export async function sendFile(
   return { ...answer, headers: { ...answer.headers, ...sums } };
 }
 
+/** The same for the file of a version, in the local repositories that may have it. */
+export async function sendNamed(
+  { repository, request }: Pick<NativeRequest, "repository" | "request">,
+  type: PackageType,
+  { packageName: name, version, fileName }: NamedFile,
+  deps: Deps,
+): Promise<Answer> {
+  const ids = await packageIdsFor(repository, { type, name }, deps);
+  const fileIds = ids.map((id) => packageFileIdOf(packageVersionIdOf(id, version), fileName));
+  return sendFile(fileIds, request, deps);
+}
+
+type NamedFile = Readonly<{
+  packageName: PackageName;
+  version: PackageVersionName;
+  fileName: string;
+}>;
+
 /** The same for a declared route. @throws Refusal 404 */
 export async function openFile(
   fileIds: readonly string[],
   request: Pick<RequestContext, "header">,
   deps: Deps,
 ): Promise<Readonly<{ row: SentFile; reply: StreamReply }>> {
-  const find = async (): Promise<SentFile> => {
-    const row = fileIds.length === 0 ? undefined : await findSentFile(deps.db, fileIds);
-    if (row === undefined) throw fileNotFound();
-    return row;
-  };
-  const open = async (row: SentFile) => {
-    const portion = requestedPortion(request, { tag: row.sha256, bytes: Number(row.bytes) });
-    return { row, portion, body: await contentOf(row, portion, deps) };
-  };
-  const { row, portion, body } = await openReferred(find, open, ({ sha256 }) => sha256);
-  const { part, bytes } = portion;
-  const reply: StreamReply = {
-    body,
-    type: contentTypeOf(row.name),
-    bytes,
-    fileName: row.name,
-    etag: row.sha256,
-    acceptRanges: true,
-    ...(part && { part }),
-  };
-  return { row, reply };
-}
-
-/** Counts a download when the last byte of the file is sent. @throws BlobMissing */
-async function contentOf(
-  { version_id: packageVersionId, sha256, bytes: fileBytes }: SentFile,
-  { last, part, bytes }: Portion,
-  deps: Deps,
-): Promise<Readable> {
-  const endsIt = last === Number(fileBytes) - 1;
-  const counted = { packageVersionId, bytes, endsIt };
-  return countDownload(await deps.blobs.read(sha256, part), counted, deps);
+  const find = async () =>
+    fileIds.length === 0 ? undefined : await findSentFile(deps.db, fileIds);
+  return await openPackageFile(find, request, deps);
 }

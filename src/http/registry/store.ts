@@ -12,6 +12,8 @@ import {
   coordinatesOf,
   mustBeShort,
   type PackageFileName,
+  type PackageName,
+  type PackageVersionName,
   packageFileIdOf,
 } from "../../platform/package/coordinates.ts";
 import { mustBeReadable } from "../../platform/package/grammar/client-rule.ts";
@@ -22,7 +24,9 @@ import { stamped, type Unstamped } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
 import type { RequestContext } from "../core/request.ts";
 import { roomForFile, roomOf } from "../file/room.ts";
+import { deploymentOf, mustAllowDeletion } from "./source.ts";
 import { provedStamp } from "./stamp.ts";
+import type { NativeRequest } from "./type.ts";
 
 /** Inspecting an archive can mean to unpack a gigabyte: few at a time. */
 const inspections = new Limit({ name: "registry.inspections", total: 2, whenFull: "wait" });
@@ -170,6 +174,26 @@ function metadataText(metadata: unknown): string {
   const text = JSON.stringify(metadata);
   if (Buffer.byteLength(text) <= metadataBytesMax) return text;
   throw badFile(`What it says of itself is over ${metadataBytesMax} bytes.`);
+}
+
+type NamedVersion = Readonly<{ packageName: PackageName; version: PackageVersionName }>;
+
+/**
+ * Deletes a version of the repository that takes what is stored.
+ *
+ * @param named runs once the repository is known to let packages be deleted
+ * @throws Refusal 403, 405
+ */
+export async function deleteVersion(
+  { repository, request }: NativeRequest,
+  type: PackageType,
+  named: () => NamedVersion,
+  deps: Deps,
+): Promise<void> {
+  const target = await deploymentOf(repository, deps);
+  mustAllowDeletion(target);
+  const { packageId, packageVersionId: id } = coordinatesOf(target.id, type, named());
+  await change({ id, command: { type: "DeletePackageVersion", packageId } }, request, deps);
 }
 
 /** Runs a command on a version and waits until its result is visible. @throws Refusal */

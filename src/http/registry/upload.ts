@@ -1,14 +1,10 @@
 import type { PackageType } from "../../events/package/version.ts";
 import type { RegistryRepositoryRow } from "../../projections/registry/repository.ts";
 import type { Deps } from "../core/deps.ts";
-import { receiveFiles } from "../file/multipart.ts";
-import { fileNotFound } from "../package/request.ts";
+import { receiveAttachedFile } from "../file/attached.ts";
 import { deploymentOf } from "./source.ts";
 import { type Inspected, type Received, receive, record, uploadBytesMax } from "./store.ts";
 import type { NativeRequest } from "./type.ts";
-
-/** Of a form around its file. */
-const formBytesMax = 64 * 1024;
 
 export type TypeUpload = Readonly<{
   type: PackageType;
@@ -27,21 +23,12 @@ export async function storeUpload(
   deps: Deps,
 ): Promise<Received & Readonly<{ target: RegistryRepositoryRow }>> {
   const target = await deploymentOf(repository, deps);
-  const incoming = request.incoming((await uploadBytesMax(target, deps)) + formBytesMax);
-  const take = (content: Parameters<typeof receive>[0]) =>
-    receive(content, { target, inspect, mayBeEmpty }, request, deps);
-  const received = /^multipart\/form-data\b/i.test(incoming.contentType)
-    ? await receiveFiles(incoming, {
-        key: "file",
-        anyKey: true,
-        filesMax: 1,
-        take: ({ content }) => take(content),
-        field: () => undefined,
-        undo: ({ blob }) => blob.release(),
-      }).then(([first]) => first)
-    : await take(incoming.body);
-  // A form without a file was refused.
-  if (received === undefined) throw fileNotFound();
+  const received = await receiveAttachedFile(request, {
+    bytesMax: await uploadBytesMax(target, deps),
+    take: (content) => receive(content, { target, inspect, mayBeEmpty }, request, deps),
+    anyKey: true,
+    field: () => undefined,
+  });
   await record(received, { target, type, isImmutable, mustStill }, request, deps);
   return { ...received, target };
 }

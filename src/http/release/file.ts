@@ -13,12 +13,11 @@ import { projectStampOf } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
 import type { RequestFor } from "../core/request.ts";
 import { type Route, route } from "../core/route.ts";
-import { requestedPortion } from "../file/byte-range.ts";
 import { type FormFile, receiveFiles } from "../file/multipart.ts";
 import { mustBeFileName } from "../file/name.ts";
-import { openReferred } from "../file/referred-blob.ts";
+import { openPortion } from "../file/referred-blob.ts";
 import { roomForFile, roomOf } from "../file/room.ts";
-import { mustFindRelease, ReleaseParams, shown, writing } from "./release.ts";
+import { mustFindRelease, shown, writing } from "./release.ts";
 import { ReleaseView } from "./view.ts";
 
 const path = "/project/{ownerAlias}/{projectAlias}/release/{releaseUuid}/file";
@@ -35,12 +34,10 @@ const postReleaseFiles = route({
   forJobs: true,
   summary: "Add files to a release",
   description: "All of them are added, or none. They count for the quota of the project.",
-  params: ReleaseParams,
   upload: key,
   reply: ReleaseView,
-  errors: [403, 404],
   async handle({ params: { releaseUuid }, request }, deps) {
-    await mustFindRelease(releaseUuid, request, deps);
+    await mustFindRelease(deps, request, releaseUuid);
     const { releaseFileBytesMax: bytesMax } = deps.config;
     await roomForFile(request.project, bytesMax, deps);
     const whole = roomOf(request, request.project, deps);
@@ -49,7 +46,6 @@ const postReleaseFiles = route({
       key,
       filesMax,
       take: (file, index) => store(file, { index, room: shareOf(whole, total) }, request, deps),
-      undo: ({ blob }) => blob.release(),
     }).catch(async (error: unknown) => {
       await whole.release();
       throw error;
@@ -80,9 +76,8 @@ const downloadReleaseFile = route({
   access: "project:READER",
   forJobs: true,
   anonymousWhen: "downloadReleaseFromAnonUserIsEnabled",
-  params: ReleaseParams.extend({ fileUuid: ReleaseFileId }),
+  params: z.object({ fileUuid: ReleaseFileId }),
   reply: "stream",
-  errors: [403, 404],
   async handle({ params, request }, deps): Promise<StreamReply> {
     const { releaseUuid: releaseId, fileUuid: fileId } = params;
     const { id: projectId } = request.project;
@@ -91,22 +86,9 @@ const downloadReleaseFile = route({
       if (row === undefined) throw fileNotFound();
       return row;
     };
-    const open = async (row: ReleaseFileRow) => {
-      const { name: fileName, sha256: tag } = row;
-      const { part, bytes } = requestedPortion(request, { tag, bytes: Number(row.bytes) });
-      request.immutable(tag);
-      return { fileName, part, bytes, body: await deps.blobs.read(tag, part) };
-    };
-    const { fileName, part, bytes, body } = await openReferred(find, open, ({ sha256 }) => sha256);
-    const type = "application/octet-stream";
-    return {
-      body,
-      type,
-      bytes,
-      fileName,
-      acceptRanges: true,
-      ...(part && { part }),
-    };
+    const { row, reply } = await openPortion(find, request, deps);
+    request.immutable(row.sha256);
+    return { ...reply, type: "application/octet-stream", fileName: row.name };
   },
 });
 
@@ -117,12 +99,10 @@ const deleteReleaseFiles = route({
   operationId: "deleteReleaseFiles",
   summary: "Delete files of a release",
   description: "All of those named, or none.",
-  params: ReleaseParams,
   body: z.array(ReleaseFileId).min(1).max(1_000).meta({ id: "ReleaseFileIds" }),
   reply: ReleaseView,
-  errors: [403, 404],
   async handle({ params: { releaseUuid }, body: fileIds, request }, deps) {
-    await mustFindRelease(releaseUuid, request, deps);
+    await mustFindRelease(deps, request, releaseUuid);
     const command = {
       type: "RemoveReleaseFiles",
       fileIds,

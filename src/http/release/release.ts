@@ -14,13 +14,14 @@ import {
   findLatestRelease,
   findRelease,
   listReleases,
-  type ReleaseRow,
   releaseProjection,
 } from "../../projections/release/release.ts";
 import { findRef } from "../../projections/repository/git-ref.ts";
 import { tokenNeeded } from "../access/authenticate.ts";
 import { commandDeps, projectStampOf } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
+import { oneInProject } from "../core/one-below.ts";
+import { listed } from "../core/paging.ts";
 import type { RequestFor } from "../core/request.ts";
 import { type Route, route } from "../core/route.ts";
 import { bool, nameLengthMax, oneLine } from "../core/schema.ts";
@@ -30,8 +31,6 @@ import { presentRelease, ReleaseView } from "./view.ts";
 
 const tag = "Releases";
 const path = "/project/{ownerAlias}/{projectAlias}/release";
-const names = { ownerAlias: z.string(), projectAlias: z.string() };
-export const ReleaseParams = z.object({ ...names, releaseUuid: ReleaseId });
 
 const reading = { tag, scope: "PROJECT_READ", access: "project:GUEST", forJobs: true } as const;
 export const writing = { tag, scope: "PROJECT_WRITE", access: "project:DEVELOPER" } as const;
@@ -74,17 +73,13 @@ const getReleases = route({
   operationId: "listReleases",
   summary: "List the releases",
   description: "Newest first.",
-  params: z.object(names),
   query: z.object({ tagName: z.string().max(nameLengthMax).optional() }),
   list: "releaseTagModelList",
   asOf: { readModels: [releaseProjection] },
   reply: ReleaseView,
-  errors: [403, 404, 422],
-  async handle({ query: { tagName }, page, request: { project } }, deps) {
-    const slice = { limit: page.size, offset: page.offset, tagName };
-    const { rows, total } = await listReleases(deps.db, project.id, slice);
-    const items = rows.map((row) => presentRelease(row, project, deps));
-    return { items, totalElements: total };
+  handle({ query: { tagName }, page, request: { project } }, deps) {
+    const found = listReleases(deps.db, project.id, { ...page, tagName });
+    return listed(found, (row) => presentRelease(row, project, deps));
   },
 });
 
@@ -95,10 +90,8 @@ const getLatestRelease = route({
   operationId: "getLatestRelease",
   summary: "Get the latest release",
   description: "A pre-release only when there is nothing else.",
-  params: z.object(names),
   asOf: { readModels: [releaseProjection] },
   reply: ReleaseView,
-  errors: [403, 404],
   async handle({ request: { project } }, deps) {
     const row = await findLatestRelease(deps.db, project.id);
     if (row === undefined) throw releaseNotFound();
@@ -112,10 +105,8 @@ const getRelease = route({
   path: `${path}/{releaseUuid}`,
   operationId: "getRelease",
   summary: "Get a release",
-  params: ReleaseParams,
   asOf: { readModels: [releaseProjection] },
   reply: ReleaseView,
-  errors: [403, 404],
   handle: ({ params, request }, deps) => shown(params.releaseUuid, request, deps),
 });
 
@@ -127,10 +118,8 @@ const postRelease = route({
   forJobs: true,
   summary: "Create a release",
   description: `Its tag is made with it when there is none of that name. ${tagsOfJobs}`,
-  params: z.object(names),
   body: NewRelease,
   reply: ReleaseView,
-  errors: [403, 404, 409, 422],
   async handle({ body: { branchName, commitId, ...details }, request }, deps) {
     const { tagName } = details;
     const releaseId = ReleaseId.parse(deterministicId(request.commandId, "release"));
@@ -157,12 +146,11 @@ const putRelease = route({
   forJobs: true,
   summary: "Edit a release",
   description: `What is left out stays. A tag that is not there is made on the default branch. ${tagsOfJobs}`,
-  params: ReleaseParams,
   body: EditedRelease,
   reply: ReleaseView,
-  errors: [403, 404, 409, 422],
+  errors: [409],
   async handle({ params: { releaseUuid }, body, request }, deps) {
-    const row = await mustFindRelease(releaseUuid, request, deps);
+    const row = await mustFindRelease(deps, request, releaseUuid);
     const tagName = body.tagName ?? TagName.parse(row.tag_name);
     const details = {
       title: body.title ?? row.title,
@@ -192,11 +180,9 @@ const removeRelease = route({
   operationId: "deleteRelease",
   summary: "Delete a release and its files",
   description: "The tag stays.",
-  params: ReleaseParams,
   reply: "empty",
-  errors: [403, 404],
   async handle({ params: { releaseUuid }, request }, deps) {
-    await mustFindRelease(releaseUuid, request, deps);
+    await mustFindRelease(deps, request, releaseUuid);
     const command = { type: "DeleteRelease", ...projectStampOf(request, deps) } as const;
     await request.executeProcess((metadata) =>
       deleteRelease(commandDeps(deps), { id: releaseUuid, metadata }, command),
@@ -217,18 +203,10 @@ type Reading = Pick<RequestFor<"project:GUEST">, "project">;
 type Writing = RequestFor<"project:DEVELOPER">;
 
 /** @throws Refusal not_found, also for a release of another project */
-export async function mustFindRelease(
-  id: string,
-  { project }: Reading,
-  { db }: Pick<Deps, "db">,
-): Promise<ReleaseRow> {
-  const row = await findRelease(db, project.id, id);
-  if (row === undefined) throw releaseNotFound();
-  return row;
-}
+export const mustFindRelease = oneInProject(findRelease, releaseNotFound);
 
 export async function shown(id: string, request: Reading, deps: Deps) {
-  return presentRelease(await mustFindRelease(id, request, deps), request.project, deps);
+  return presentRelease(await mustFindRelease(deps, request, id), request.project, deps);
 }
 
 /**

@@ -3,6 +3,7 @@ import { z } from "zod";
 import type { ReleaseFileRow, ReleaseRow } from "../../projections/release/release.ts";
 import type { ResolvedProject } from "../access/gate.ts";
 import type { Deps } from "../core/deps.ts";
+import { presented } from "../core/present.ts";
 import { instant } from "../core/schema.ts";
 
 const ReleaseFileView = z
@@ -42,19 +43,10 @@ export function presentRelease(
   { publicUrl }: Pick<Deps, "publicUrl">,
 ): z.input<typeof ReleaseView> {
   const base = `${publicUrl}/project/${project.owner_alias}/${project.alias}/release/${row.id}`;
-  return {
-    id: row.id,
-    title: row.title,
-    projectId: row.project_id,
-    authorId: row.author_id,
+  return presented(ReleaseView, row, {
     description: row.description ?? "",
-    tagName: row.tag_name,
-    commitId: row.commit_id,
-    createdAt: row.created_at,
-    updatedAt: row.updated_at,
     attachmentFiles: row.files.length === 0 ? null : row.files.map((file) => fileOf(file, base)),
-    preRelease: row.pre_release,
-  };
+  });
 }
 
 function fileOf(row: ReleaseFileRow, base: string): z.input<typeof ReleaseFileView> {

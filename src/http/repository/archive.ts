@@ -31,13 +31,8 @@ const archiveAs = (format: ArchiveFormat): Route =>
     tag: "Files",
     scope: "PROJECT_READ",
     access: "project:GUEST",
-    params: z.object({
-      ownerAlias: z.string(),
-      projectAlias: z.string(),
-      ref: z.string().meta({ description: revisionText }),
-    }),
+    params: z.object({ ref: z.string().meta({ description: revisionText }) }),
     reply: "stream",
-    errors: [403, 404, 422],
     asOf: refsAsOf,
     async handle({ params, request }, deps): Promise<StreamReply> {
       await mustAllowDownload(deps);

@@ -1,6 +1,5 @@
 import { pipeline, type Readable } from "node:stream";
 import { z } from "zod";
-import { Uuid } from "../../events/core/ids.ts";
 import { branchPrefix } from "../../events/repository/repository.ts";
 
 import {
@@ -29,7 +28,6 @@ import { contentTypeOf, extensionOf, isBinary, isImage, textTypeOf } from "../fi
 import { mustFindCommit, refsAsOf, revisionText } from "./revision.ts";
 
 const tag = "Files";
-const names = { ownerAlias: z.string(), projectAlias: z.string() };
 const FileQuery = z.object({
   commitHash: z.string().min(1).max(nameLengthMax).meta({ description: revisionText }),
   file: z.string().min(1).max(pathLengthMax).meta({ description: "Full path with the name." }),
@@ -40,20 +38,23 @@ const inMemoryBytesMax = 1024 ** 2;
 /** Files in one listing; more would be an answer of tens of megabytes. */
 const listedFilesMax = 100_000;
 
-const getBlob = route({
+const reading = {
   method: "get",
+  tag,
+  scope: "PROJECT_READ",
+  access: "project:GUEST",
+  asOf: refsAsOf,
+} as const;
+
+const getBlob = route({
+  ...reading,
   path: "/project/{ownerAlias}/{projectAlias}/blob",
   operationId: "getBlob",
   summary: "Get a text file of a commit",
   description: "Binary files, images and files over the limit are for the download.",
-  tag,
-  scope: "PROJECT_READ",
-  access: "project:GUEST",
-  params: z.object(names),
   query: FileQuery,
   reply: "stream",
-  errors: [400, 403, 404, 422],
-  asOf: refsAsOf,
+  errors: [400],
   async handle({ query, request }, deps) {
     const found = await mustFindCommit(deps, request.project, query.commitHash);
     const { repository, commit, lasting } = found;
@@ -74,23 +75,17 @@ const getBlob = route({
 });
 
 const downloadBlob = route({
-  method: "get",
+  ...reading,
   path: "/project/{ownerAlias}/{projectAlias}/blob/download",
   operationId: "downloadBlob",
   summary: "Download a file of a commit",
   description: "Answers parts of it to a request with Range.",
-  tag,
-  scope: "PROJECT_READ",
-  access: "project:GUEST",
-  params: z.object(names),
   query: FileQuery.extend({
     lfs: bool().default(true).meta({
       description: "Of a file kept by LFS, the content and not the pointer, if the project has it.",
     }),
   }),
   reply: "stream",
-  errors: [403, 404, 422],
-  asOf: refsAsOf,
   async handle({ query, request }, deps): Promise<StreamReply> {
     await mustAllowDownload(deps);
     const found = await mustFindCommit(deps, request.project, query.commitHash);
@@ -126,14 +121,10 @@ const BlobEntryView = z
   .meta({ id: "BlobEntry" });
 
 const listBlobs = route({
-  method: "get",
+  ...reading,
   path: "/project/{ownerAlias}/{projectAlias}/blob/recursive",
   operationId: "listBlobs",
   summary: "List the files below a directory of a commit",
-  tag,
-  scope: "PROJECT_READ",
-  access: "project:GUEST",
-  params: z.object(names),
   query: z.object({
     commitHash: z.string().min(1).max(nameLengthMax).meta({ description: revisionText }),
     directory: z
@@ -144,8 +135,6 @@ const listBlobs = route({
     depth: int({ min: 0 }).default(0).meta({ description: "0: the directory itself." }),
   }),
   reply: z.array(BlobEntryView),
-  errors: [403, 404, 422],
-  asOf: refsAsOf,
   async handle({ query, request }, deps) {
     const { recursionDepthMax } = deps.config;
     if (query.depth > recursionDepthMax) {
@@ -172,21 +161,15 @@ const listBlobs = route({
 });
 
 const getFileSize = route({
-  method: "get",
+  ...reading,
   path: "/project/{projectUuid}/file-size",
   operationId: "getFileSize",
   summary: "Get the size of a file of a branch",
-  tag,
-  scope: "PROJECT_READ",
-  access: "project:GUEST",
-  params: z.object({ projectUuid: Uuid }),
   query: z.object({
     filepath: z.string().min(1).max(pathLengthMax),
     branchName: z.string().min(1).max(nameLengthMax),
   }),
   reply: z.string(),
-  errors: [403, 404, 422],
-  asOf: refsAsOf,
   async handle({ query, request }, deps) {
     const branch = await findRef(deps.db, request.project.id, "branch", query.branchName);
     if (branch === undefined) {

@@ -8,7 +8,6 @@ import { changeRefsFor, mustFindRef, NewBranchName } from "./ref-change.ts";
 import { mustFindRevision, revisionText } from "./revision.ts";
 
 const tag = "Branches";
-const params = z.object({ ownerAlias: z.string(), projectAlias: z.string() });
 
 const createBranch = route({
   method: "post",
@@ -18,7 +17,6 @@ const createBranch = route({
   tag,
   scope: "PROJECT_WRITE",
   access: "project:DEVELOPER",
-  params,
   body: z
     .object({
       newBranch: NewBranchName,
@@ -33,7 +31,6 @@ const createBranch = route({
     })
     .meta({ id: "NewBranch" }),
   reply: BranchView,
-  errors: [403, 404, 409, 422],
   async handle({ body, request }, deps) {
     const { project } = request;
     const ref = branchPrefix + body.newBranch;
@@ -56,10 +53,9 @@ const deleteBranch = route({
   tag,
   scope: "PROJECT_WRITE",
   access: "project:DEVELOPER",
-  params,
   query: z.object({ branchName: z.string().min(1).max(nameLengthMax) }),
   reply: "empty",
-  errors: [403, 404, 409, 422],
+  errors: [409],
   async handle({ query, request }, deps) {
     const plan = async () => {
       const { project } = request;

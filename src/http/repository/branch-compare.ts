@@ -23,10 +23,8 @@ const compareBranches = route({
   tag: "Branches",
   scope: "PROJECT_READ",
   access: "project:GUEST",
-  params: z.object({ ownerAlias: z.string(), projectAlias: z.string() }),
   query: z.object({ base: name, compare: name }),
   reply: z.array(ChangedFileView),
-  errors: [403, 404, 422],
   asOf: refsAsOf,
   async handle({ query, request: { project } }, deps) {
     const [base, compare] = await Promise.all([

@@ -6,14 +6,13 @@ import type { ProjectRow } from "../../projections/project/project.ts";
 import type { GitRefRow } from "../../projections/repository/ref-rows.ts";
 import { type RefView, refView } from "../../projections/repository/ref-view.ts";
 import type { Deps } from "../core/deps.ts";
-import { envelope, envelopeOf, pageQuery, pageRequest } from "../core/paging.ts";
+import { envelopeOf, pageInfo, pageQuery, pageRequest } from "../core/paging.ts";
 import { type Route, route } from "../core/route.ts";
 import { nameLengthMax } from "../core/schema.ts";
 import { CommitView, presentCommits } from "./commit-view.ts";
 import { refsAsOf } from "./revision.ts";
 
 const tag = "Branches";
-const params = z.object({ ownerAlias: z.string(), projectAlias: z.string() });
 
 export const BranchView = z
   .object({
@@ -40,19 +39,16 @@ const getBranches = route({
   tag,
   scope: "PROJECT_READ",
   access: "project:GUEST",
-  params,
   query: pageQuery().extend({ branchName: z.string().max(nameLengthMax).optional() }),
   reply: BranchesView,
-  errors: [403, 404, 422],
   asOf: refsAsOf,
   async handle({ query, request: { project } }, deps) {
     if (query.branchName !== undefined) return oneBranch(deps, project, query.branchName);
     const page = pageRequest(query);
     const refs = await refView(deps.db, project.id, deps.past);
-    const { rows, total } = await refs.list("branch", page);
+    const { rows, total } = await refs.list("branch", { size: page.limit, offset: page.offset });
     const items = await presentBranches(deps, project, refs, rows);
-    const listed = envelope("branchList", page, { items, totalElements: total });
-    return { ...listed, _embedded: { branchList: [...items] } };
+    return { _embedded: { branchList: [...items] }, page: pageInfo(page, total) };
   },
 });
 
@@ -64,9 +60,7 @@ const getDefaultBranch = route({
   tag,
   scope: "PROJECT_READ",
   access: "project:GUEST",
-  params,
   reply: BranchView,
-  errors: [403, 404, 422],
   asOf: refsAsOf,
   handle: async ({ request: { project } }, deps) =>
     oneBranch(deps, project, project.default_branch),

@@ -51,11 +51,9 @@ const createCommit = route({
   tag: "Commits",
   scope: "PROJECT_WRITE",
   access: "project:DEVELOPER",
-  params: z.object({ ownerAlias: z.string(), projectAlias: z.string() }),
   bodyBytesMax: contentLengthMax,
   body: NewCommit,
   reply: CommitView,
-  errors: [403, 404, 409, 413, 422],
   async handle({ body, request }, deps) {
     const ref = branchPrefix + body.branch;
     const first: { basis?: Basis } = {};

@@ -21,7 +21,6 @@ import { CommitView, presentCommits } from "./commit-view.ts";
 import { mustFindCommit, refsAsOf, revisionText } from "./revision.ts";
 
 const tag = "Commits";
-const names = { ownerAlias: z.string(), projectAlias: z.string() };
 const revision = z.string().meta({ description: revisionText });
 const FileQuery = z.object({
   filePath: z.string().min(1).max(pathLengthMax).meta({ description: "Full path with the name." }),
@@ -29,19 +28,17 @@ const FileQuery = z.object({
 
 export const ChangedFilesView = z.array(ChangedFileView);
 
+const reading = { method: "get", tag, scope: "PROJECT_READ", access: "project:GUEST" } as const;
+
 const listCommitFiles = route({
-  method: "get",
+  ...reading,
   path: "/project/{ownerAlias}/{projectAlias}/commit/{hash}/file",
   operationId: "listCommitFiles",
   summary: "List the files that a commit changed, without the lines",
   description: "Against its first parent; of a commit without parents, all its files.",
-  tag,
-  scope: "PROJECT_READ",
-  access: "project:GUEST",
-  params: z.object({ ...names, hash: revision }),
   asOf: refsAsOf,
+  params: z.object({ hash: revision }),
   reply: ChangedFilesView,
-  errors: [403, 404, 422],
   async handle({ params, request }, deps) {
     const found = await mustFindCommit(deps, request.project, params.hash);
     const { repository, commit, lasting } = found;
@@ -52,20 +49,16 @@ const listCommitFiles = route({
 });
 
 const getFileDiff = route({
-  method: "get",
+  ...reading,
   path: "/project/{ownerAlias}/{projectAlias}/commit/{commitId}/diff",
   operationId: "getFileDiff",
   summary: "Get what a commit changed in a file",
   description:
     "A renamed file is found by its new path. Binary ones have no lines; large ones only in parts.",
-  tag,
-  scope: "PROJECT_READ",
-  access: "project:GUEST",
-  params: z.object({ ...names, commitId: revision }),
+  params: z.object({ commitId: revision }),
   query: FileQuery.extend(lineRangeFields),
   asOf: refsAsOf,
   reply: ChangedFileView,
-  errors: [403, 404, 422],
   async handle({ params, query, request }, deps) {
     const found = await mustFindCommit(deps, request.project, params.commitId);
     const { repository, commit, lasting } = found;
@@ -86,19 +79,15 @@ const getFileDiff = route({
 });
 
 const getLastCommit = route({
-  method: "get",
+  ...reading,
   path: "/project/{ownerAlias}/{projectAlias}/commit/{commitId}/for-file",
   operationId: "getLastCommitForFile",
   summary: "Get the last commit that touched a file, as seen from a commit",
   description: "The commit that removed the file counts. A directory is possible as well.",
-  tag,
-  scope: "PROJECT_READ",
-  access: "project:GUEST",
-  params: z.object({ ...names, commitId: revision }),
+  params: z.object({ commitId: revision }),
   query: FileQuery,
   asOf: refsAsOf,
   reply: CommitView,
-  errors: [403, 404, 422],
   async handle({ params, query, request }, deps) {
     const { repository, commit } = await mustFindCommit(deps, request.project, params.commitId);
     const path = repositoryPath(query.filePath).join("/") || undefined;

@@ -23,7 +23,6 @@ const picking = {
   tag: "Commits",
   scope: "PROJECT_WRITE",
   access: "project:DEVELOPER",
-  params: z.object({ ownerAlias: z.string(), projectAlias: z.string(), hash: z.string() }),
   body: z
     .object({
       branchName: z
@@ -34,7 +33,6 @@ const picking = {
     })
     .meta({ id: "CommitPick" }),
   reply: CommitView,
-  errors: [403, 404, 409, 422],
 } as const;
 
 const cherryPick = route({

@@ -10,17 +10,21 @@ import { CommitView, presentCommits } from "./commit-view.ts";
 import { mustFindCommit, mustFindRevision, refsAsOf, revisionText } from "./revision.ts";
 
 const tag = "Commits";
-const names = { ownerAlias: z.string(), projectAlias: z.string() };
 
-const getCommits = route({
+const reading = {
   method: "get",
-  path: "/project/{ownerAlias}/{projectAlias}/commits",
-  operationId: "listCommits",
-  summary: "List the commits of a branch, newest first",
   tag,
   scope: "PROJECT_READ",
   access: "project:GUEST",
-  params: z.object(names),
+  reply: CommitView,
+  asOf: refsAsOf,
+} as const;
+
+const getCommits = route({
+  ...reading,
+  path: "/project/{ownerAlias}/{projectAlias}/commits",
+  operationId: "listCommits",
+  summary: "List the commits of a branch, newest first",
   query: z.object({
     branch: z
       .string()
@@ -34,9 +38,6 @@ const getCommits = route({
       .meta({ description: "Only commits that touched this path." }),
   }),
   list: "commitList",
-  reply: CommitView,
-  errors: [403, 404, 422],
-  asOf: refsAsOf,
   async handle({ query, page, request: { project } }, deps) {
     const name = query.branch ?? project.default_branch;
     const refs = await refView(deps.db, project.id, deps.past);
@@ -55,23 +56,18 @@ const getCommits = route({
           }));
     const path = repositoryPath(query.path ?? "").join("/") || undefined;
     const history = { from: found.from, path };
-    const { commits, total } = await listCommits(found.repository, history, page);
+    const part = { size: page.limit, offset: page.offset };
+    const { commits, total } = await listCommits(found.repository, history, part);
     return { items: await presentCommits(deps, project.id, commits, refs), totalElements: total };
   },
 });
 
 const getCommit = route({
-  method: "get",
+  ...reading,
   path: "/project/{ownerAlias}/{projectAlias}/commit/{hash}",
   operationId: "getCommit",
   summary: "Get a commit",
-  tag,
-  scope: "PROJECT_READ",
-  access: "project:GUEST",
-  params: z.object({ ...names, hash: z.string().meta({ description: revisionText }) }),
-  reply: CommitView,
-  errors: [403, 404, 422],
-  asOf: refsAsOf,
+  params: z.object({ hash: z.string().meta({ description: revisionText }) }),
   async handle({ params, request }, deps) {
     const { commit } = await mustFindCommit(deps, request.project, params.hash);
     const refs = await refView(deps.db, request.project.id, deps.past);

@@ -6,17 +6,15 @@ import { TagName } from "../../platform/git/name.ts";
 import { writeObjects } from "../../platform/git/object/pack-writer.ts";
 import { newTag } from "../../platform/git/object/writer.ts";
 import type { Repository } from "../../platform/git/repository.ts";
-import { Refusal } from "../../platform/refusal.ts";
 import { accountIdent } from "../../projections/user/commit-author.ts";
 import type { Deps } from "../core/deps.ts";
 import { type Route, route } from "../core/route.ts";
-import { nameLengthMax } from "../core/schema.ts";
+import { fieldRefusal, nameLengthMax } from "../core/schema.ts";
 import { changeRefsFor, mustFindRef, type Writing } from "./ref-change.ts";
 import { mustFindCommit, revisionText } from "./revision.ts";
 import { oneTag, TagView } from "./tag.ts";
 
 const section = "Tags";
-const names = { ownerAlias: z.string(), projectAlias: z.string() };
 
 /** More is no description of a release any more; it is read back whole with every list of tags. */
 const messageLengthMax = 64 * 1024;
@@ -46,19 +44,17 @@ const NewTag = z
   })
   .meta({ id: "NewTag" });
 
+const writing = { tag: section, scope: "PROJECT_WRITE", access: "project:DEVELOPER" } as const;
+
 const createTag = route({
+  ...writing,
   method: "post",
   path: "/project/{ownerAlias}/{projectAlias}/tag/create",
   alsoAt: ["/project/{ownerAlias}/{projectAlias}/tag"],
   operationId: "createTag",
   summary: "Create a tag on a branch or a commit",
-  tag: section,
-  scope: "PROJECT_WRITE",
-  access: "project:DEVELOPER",
-  params: z.object(names),
   body: NewTag,
   reply: TagView,
-  errors: [403, 404, 409, 422],
   async handle({ body, request }, deps) {
     await request.executeProcess(() => makeTag(body, request, deps));
     return oneTag(deps, request.project.id, body.tagName);
@@ -66,16 +62,13 @@ const createTag = route({
 });
 
 const deleteTag = route({
+  ...writing,
   method: "delete",
   path: "/project/{ownerAlias}/{projectAlias}/tag/{tagName}",
   operationId: "deleteTag",
   summary: "Delete a tag",
-  tag: section,
-  scope: "PROJECT_WRITE",
-  access: "project:DEVELOPER",
-  params: z.object({ ...names, tagName: z.string() }),
   reply: "empty",
-  errors: [403, 404, 409],
+  errors: [409],
   async handle({ params, request }, deps) {
     const plan = async () => {
       const row = await mustFindRef(deps.db, request.project.id, "tag", params.tagName);
@@ -120,8 +113,7 @@ async function commitToTag(
   const { repository, commit } = await mustFindCommit(deps, project, commitId ?? "");
   if (head && !(await repository.isAncestor(commit.id, head))) {
     const message = "The branch does not contain the commit.";
-    const errors = [{ field: "commitId", code: "tag.commit_not_on_branch", message }];
-    throw new Refusal("unprocessable", "tag.commit_not_on_branch", message, { errors });
+    throw fieldRefusal("commitId", "tag.commit_not_on_branch", message);
   }
   return commit.id;
 }

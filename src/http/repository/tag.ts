@@ -8,12 +8,12 @@ import type { GitRefRow } from "../../projections/repository/ref-rows.ts";
 import { refView } from "../../projections/repository/ref-view.ts";
 import { findCommitAuthors } from "../../projections/user/commit-author.ts";
 import type { Deps } from "../core/deps.ts";
+import { presented } from "../core/present.ts";
 import { type Route, route } from "../core/route.ts";
 import { IdentView, presentIdent } from "./commit-view.ts";
 import { refsAsOf } from "./revision.ts";
 
 const section = "Tags";
-const names = { ownerAlias: z.string(), projectAlias: z.string() };
 
 export const TagView = z
   .object({
@@ -30,37 +30,33 @@ export const TagView = z
   })
   .meta({ id: "Tag" });
 
-const getTags = route({
+const reading = {
   method: "get",
-  path: "/project/{ownerAlias}/{projectAlias}/tag",
-  operationId: "listTags",
-  summary: "List the tags",
   tag: section,
   scope: "PROJECT_READ",
   access: "project:GUEST",
-  params: z.object(names),
-  list: "tagList",
   reply: TagView,
-  errors: [403, 404, 422],
   asOf: refsAsOf,
+} as const;
+
+const getTags = route({
+  ...reading,
+  path: "/project/{ownerAlias}/{projectAlias}/tag",
+  operationId: "listTags",
+  summary: "List the tags",
+  list: "tagList",
   async handle({ page, request: { project } }, deps) {
-    const { rows, total } = await (await refView(deps.db, project.id, deps.past)).list("tag", page);
+    const refs = await refView(deps.db, project.id, deps.past);
+    const { rows, total } = await refs.list("tag", { size: page.limit, offset: page.offset });
     return { items: await presentTags(deps, project.id, rows), totalElements: total };
   },
 });
 
 const getTag = route({
-  method: "get",
+  ...reading,
   path: "/project/{ownerAlias}/{projectAlias}/tag/{tagName}",
   operationId: "getTag",
   summary: "Get a tag",
-  tag: section,
-  scope: "PROJECT_READ",
-  access: "project:GUEST",
-  params: z.object({ ...names, tagName: z.string() }),
-  reply: TagView,
-  errors: [403, 404, 422],
-  asOf: refsAsOf,
   async handle({ params, request: { project } }, deps) {
     return oneTag(deps, project.id, params.tagName);
   },
@@ -89,16 +85,14 @@ async function presentTags(
   );
   const emails = found.flatMap(({ person }) => (person === null ? [] : [person.email]));
   const authors = await findCommitAuthors(db, emails);
-  return found.map(({ row, message, person }) => ({
-    name: row.name,
-    fullName: tagPrefix + row.name,
-    objectId: row.object_id,
-    shortMessage: subjectOf(message),
-    fullMessage: row.light_weight ? "" : message,
-    commitId: row.commit_id,
-    personIdent: person === null ? null : presentIdent(person, authors),
-    lightWeight: row.light_weight,
-  }));
+  return found.map(({ row, message, person }) =>
+    presented(TagView, row, {
+      fullName: tagPrefix + row.name,
+      shortMessage: subjectOf(message),
+      fullMessage: row.light_weight ? "" : message,
+      personIdent: person === null ? null : presentIdent(person, authors),
+    }),
+  );
 }
 
 export const tagRoutes: readonly Route[] = [getTag, getTags];

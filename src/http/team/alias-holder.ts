@@ -6,12 +6,13 @@ import { changeAlias, deleteAliasHolder } from "../../commands/team/alias-holder
 import type { HolderCommand } from "../../commands/team/alias-holder-state.ts";
 import type { EventSchemas } from "../../events/core/event.ts";
 import { Alias, type UserId } from "../../events/core/ids.ts";
+import type { Part } from "../../projections/list/list-rows.ts";
 import type { Belonging, ListHolders } from "../../projections/team/alias-holder.ts";
 import { ownsByNow } from "../access/owner.ts";
 import type { OwnerScope } from "../access/owner-scope.ts";
 import { commandDeps, stampOf } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
-import type { PageRequest } from "../core/paging.ts";
+import { listed } from "../core/paging.ts";
 import type { RequestContext } from "../core/request.ts";
 import { type Route, route } from "../core/route.ts";
 import { bool } from "../core/schema.ts";
@@ -41,19 +42,16 @@ export function listRoutes<Row, View extends z.ZodType>({
 }: Lists<Row, View>): readonly Route[] {
   const things = plural.toLowerCase();
   const reply: z.ZodType = view;
-  const errors = [403, 404] as const;
-  const shared = { method: "get", tag, scope, access: "user", list, reply, errors } as const;
-  const listed = async ({ db }: Deps, belonging: Belonging, { size, offset }: PageRequest) => {
-    const { rows, total } = await find(db, belonging, { limit: size, offset });
-    return { items: rows.map(present), totalElements: total };
-  };
+  const shared = { method: "get", tag, scope, access: "user", list, reply, errors: [404] } as const;
+  const belonging = ({ db }: Deps, which: Belonging, page: Part) =>
+    listed(find(db, which, page), present);
   return [
     route({
       ...shared,
       path: `/${resource}`,
       operationId: `list${plural}`,
       summary: `List public ${things}`,
-      handle: ({ page }, deps) => listed(deps, { which: "public" }, page),
+      handle: ({ page }, deps) => belonging(deps, { which: "public" }, page),
     }),
     route({
       ...shared,
@@ -62,7 +60,7 @@ export function listRoutes<Row, View extends z.ZodType>({
       operationId: `listOwn${plural}`,
       summary: `List the current user's ${things}`,
       handle: ({ page, request: { userId } }, deps) =>
-        listed(deps, { which: "mine", userId }, page),
+        belonging(deps, { which: "mine", userId }, page),
     }),
     route({
       ...shared,
@@ -70,7 +68,7 @@ export function listRoutes<Row, View extends z.ZodType>({
       operationId: `listShared${plural}`,
       summary: `List ${things} that the current user takes part in`,
       handle: ({ page, request: { userId } }, deps) =>
-        listed(deps, { which: "shared", userId }, page),
+        belonging(deps, { which: "shared", userId }, page),
     }),
   ];
 }

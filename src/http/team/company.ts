@@ -25,7 +25,6 @@ import { changed, Description, Link, Title } from "./field.ts";
 import { presentTeam, teamFields } from "./view.ts";
 
 const tag = "Companies";
-const Params = z.object({ companyAlias: z.string() });
 
 export const CompanyView = z
   .object({
@@ -72,7 +71,7 @@ const postCompany = route({
   access: "user",
   body: NewCompany,
   reply: CompanyView,
-  errors: [403, 404, 422],
+  errors: [404],
   async handle({ body, request }, deps) {
     mustMayCreate("company", request, await deps.settings());
     mustNotBeReserved(body.alias);
@@ -141,10 +140,8 @@ const getCompany = route({
   tag,
   scope: "COMPANY_READ",
   access: "company:GUEST",
-  params: Params,
   asOf: { readModels: [companyProjection], again: findCompanyById },
   reply: CompanyView,
-  errors: [403, 404],
   handle: async ({ request }) => presentCompany(request.company),
 });
 
@@ -155,18 +152,20 @@ const CompanyChange = z
   })
   .meta({ id: "CompanyChange", description: "What is not given stays as it is." });
 
-const putCompany = route({
-  method: "put",
+const changing = {
   path: "/company/{companyAlias}",
-  operationId: "changeCompany",
-  summary: "Change a company",
   tag,
   scope: "COMPANY_WRITE",
   access: "company:ADMIN",
-  params: Params,
+} as const;
+
+const putCompany = route({
+  ...changing,
+  method: "put",
+  operationId: "changeCompany",
+  summary: "Change a company",
   body: CompanyChange,
   reply: CompanyView,
-  errors: [403, 404, 422],
   async handle({ body: { alias, ...rest }, request }, deps) {
     const { company: row } = request;
     const details = { ...changed(rest), ...(await contacts(deps, row.id, rest)) };
@@ -176,17 +175,12 @@ const putCompany = route({
 });
 
 const removeCompany = route({
+  ...changing,
   method: "delete",
-  path: "/company/{companyAlias}",
   operationId: "deleteCompany",
   summary: "Delete a company",
   description: "Its teams and projects must have been deleted or transferred before.",
-  tag,
-  scope: "COMPANY_WRITE",
-  access: "company:ADMIN",
-  params: Params,
   reply: "empty",
-  errors: [403, 404, 422],
   async handle({ request }, deps) {
     const { id } = request.company;
     if (await owns(deps.db, id)) {

@@ -5,9 +5,16 @@ import { Role } from "../../events/core/role.ts";
 import { listMembers, memberProjection } from "../../projections/team/member.ts";
 import { findUser } from "../../projections/user/user.ts";
 import type { Resolved } from "../access/gate.ts";
-import { accessAt, type OwnerScope, ownerScopes, parentOf } from "../access/owner-scope.ts";
+import {
+  type OwnerScope,
+  ownerScopes,
+  parentOf,
+  readingAt,
+  writingAt,
+} from "../access/owner-scope.ts";
 import { stampOf } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
+import { listed } from "../core/paging.ts";
 import type { RequestContext } from "../core/request.ts";
 import { type Route, route } from "../core/route.ts";
 import { nameLengthMax } from "../core/schema.ts";
@@ -46,39 +53,29 @@ export const memberRoutes: readonly Route[] = ownerScopes.flatMap((ownerScope) =
 
 function list(ownerScope: OwnerScope): Route {
   return route({
+    ...readingAt(ownerScope, "GUEST"),
     method: "get",
     path: `${ownerScope.base}/member`,
     operationId: `list${ownerScope.noun}Members`,
     summary: `List the members of a ${ownerScope.resource}`,
     description: "The owner comes first, as ADMIN.",
-    tag: ownerScope.tag,
-    scope: ownerScope.read,
-    access: accessAt(ownerScope, "GUEST"),
-    params: ownerScope.params,
     query: z.object({
       q: z.string().max(255).optional().meta({ description: "Part of the user's alias." }),
     }),
     list: "userList",
     asOf: { readModels: [memberProjection] },
     reply: MemberView,
-    errors: [403, 404],
-    async handle({ query, page, request }, { db }) {
-      const { id, ownerUserId } = parentOf(request);
-      const { rows, total } = await listMembers(db, {
-        parentId: id,
-        ownerId: ownerUserId,
-        alias: query.q,
-        limit: page.size,
-        offset: page.offset,
-      });
-      const items = rows.map((row) => ({ ...presentUser(row), role: row.role }));
-      return { items, totalElements: total };
+    handle({ query, page, request }, { db }) {
+      const { id: parentId, ownerUserId: ownerId } = parentOf(request);
+      const found = listMembers(db, { parentId, ownerId, alias: query.q, ...page });
+      return listed(found, (row) => ({ ...presentUser(row), role: row.role }));
     },
   });
 }
 
 function invite(ownerScope: OwnerScope): Route {
   return route({
+    ...writingAt(ownerScope, "ADMIN"),
     method: "post",
     path: `${ownerScope.base}/member/invite`,
     operationId: `invite${ownerScope.noun}Member`,
@@ -86,13 +83,8 @@ function invite(ownerScope: OwnerScope): Route {
     description:
       "A person named by alias is a member at once. A mail with a link goes to an e-mail, whether or not " +
       "there is an account to it; who follows it becomes a member.",
-    tag: ownerScope.tag,
-    scope: ownerScope.write,
-    access: accessAt(ownerScope, "ADMIN"),
-    params: ownerScope.params,
     body: MemberInvitation,
     reply: "empty",
-    errors: [403, 404, 422],
     handle: ({ body: { userAlias, email, role }, request }, deps) =>
       email === undefined
         ? change({ type: "AddMember", role }, userAlias ?? "", request, deps)
@@ -102,17 +94,13 @@ function invite(ownerScope: OwnerScope): Route {
 
 function changeRole(ownerScope: OwnerScope): Route {
   return route({
+    ...writingAt(ownerScope, "ADMIN"),
     method: "put",
     path: `${ownerScope.base}/member/role`,
     operationId: `change${ownerScope.noun}MemberRole`,
     summary: `Change the role of a member of a ${ownerScope.resource}`,
-    tag: ownerScope.tag,
-    scope: ownerScope.write,
-    access: accessAt(ownerScope, "ADMIN"),
-    params: ownerScope.params,
     body: MemberRole,
     reply: "empty",
-    errors: [403, 404, 422],
     handle: ({ body: { userAlias, role }, request }, deps) =>
       change({ type: "ChangeMemberRole", role }, userAlias, request, deps),
   });
@@ -120,18 +108,14 @@ function changeRole(ownerScope: OwnerScope): Route {
 
 function remove(ownerScope: OwnerScope): Route {
   return route({
+    ...writingAt(ownerScope, "ADMIN"),
     method: "delete",
     path: `${ownerScope.base}/member/{userAlias}`,
     operationId: `remove${ownerScope.noun}Member`,
     summary: `Remove a member of a ${ownerScope.resource}`,
     description: "Members may remove themselves; the owner cannot be removed.",
-    tag: ownerScope.tag,
-    scope: ownerScope.write,
-    access: accessAt(ownerScope, "ADMIN"),
     selfParam: "userAlias",
-    params: ownerScope.params.and(z.object({ userAlias: z.string() })),
     reply: "empty",
-    errors: [403, 404, 422],
     handle: ({ params, request }, deps) =>
       change({ type: "RemoveMember" }, params.userAlias, request, deps),
   });

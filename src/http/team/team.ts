@@ -22,7 +22,6 @@ import { pendingTransfer } from "./pending-transfer.ts";
 import { presentTeam, TeamView } from "./view.ts";
 
 const tag = "Teams";
-const Params = z.object({ teamAlias: z.string() });
 
 const NewTeam = z
   .object({
@@ -46,7 +45,7 @@ const postTeam = route({
   access: "user",
   body: NewTeam,
   reply: TeamView,
-  errors: [403, 404, 422],
+  errors: [404],
   async handle({ body, request }, deps) {
     mustMayCreate("team", request, await deps.settings());
     mustNotBeReserved(body.alias);
@@ -98,10 +97,8 @@ const getTeam = route({
   tag,
   scope: "TEAM_READ",
   access: "team:GUEST",
-  params: Params,
   asOf: { readModels: [teamProjection], again: findTeamById },
   reply: TeamView,
-  errors: [403, 404],
   handle: async ({ request: { team, role } }, deps) => ({
     ...presentTeam(team),
     ...(await pendingTransfer(team.id, role, deps)),
@@ -112,18 +109,20 @@ const TeamChange = z
   .object(changeFields)
   .meta({ id: "TeamChange", description: "What is not given stays as it is." });
 
-const putTeam = route({
-  method: "put",
+const changing = {
   path: "/team/{teamAlias}",
-  operationId: "changeTeam",
-  summary: "Change a team",
   tag,
   scope: "TEAM_WRITE",
   access: "team:ADMIN",
-  params: Params,
+} as const;
+
+const putTeam = route({
+  ...changing,
+  method: "put",
+  operationId: "changeTeam",
+  summary: "Change a team",
   body: TeamChange,
   reply: TeamView,
-  errors: [403, 404, 422],
   async handle({ body: { alias, ...rest }, request }, deps) {
     const { team: row } = request;
     await changeHolder(team, row, { alias, details: changed(rest) }, request, deps);
@@ -132,17 +131,12 @@ const putTeam = route({
 });
 
 const removeTeam = route({
+  ...changing,
   method: "delete",
-  path: "/team/{teamAlias}",
   operationId: "deleteTeam",
   summary: "Delete a team",
   description: "Its projects must have been deleted or transferred before.",
-  tag,
-  scope: "TEAM_WRITE",
-  access: "team:ADMIN",
-  params: Params,
   reply: "empty",
-  errors: [403, 404, 422],
   async handle({ request }, deps) {
     const { id } = request.team;
     if (await owns(deps.db, id)) {

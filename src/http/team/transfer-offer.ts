@@ -10,7 +10,7 @@ import {
 } from "../../commands/team/transfer-offer.ts";
 import { decode } from "../../events/core/decode.ts";
 import type { EventMetadata } from "../../events/core/event.ts";
-import { UserId, Uuid } from "../../events/core/ids.ts";
+import { UserId } from "../../events/core/ids.ts";
 import {
   TransferableType,
   transferOfferEvents,
@@ -29,6 +29,8 @@ import { hasScope } from "../access/gate.ts";
 import { mayCreateFor } from "../access/owner.ts";
 import { commandDeps } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
+import { listed } from "../core/paging.ts";
+import { presented } from "../core/present.ts";
 import type { RequestContext } from "../core/request.ts";
 import { type Route, route } from "../core/route.ts";
 import { instant } from "../core/schema.ts";
@@ -130,7 +132,6 @@ const answering = {
   ...common,
   method: "post",
   scope: "USER_WRITE",
-  params: z.object({ transferUuid: Uuid }),
   reply: "empty",
 } as const;
 
@@ -143,22 +144,10 @@ const listTransfers = route({
   scope: "USER_READ",
   list: "transferList",
   reply: TransferView,
-  errors: [403],
-  async handle({ page: { size: limit, offset }, request: { userId: recipientId } }, { db, now }) {
-    const part = { recipientId, now: now(), limit, offset };
-    const { rows, total } = await listTransfersTo(db, part);
-    const items = rows.map((row) => ({
-      id: row.id,
-      type: row.thing_type,
-      title: row.title,
-      alias: row.alias,
-      ownerAlias: row.owner_alias,
-      offeredBy: row.offered_by_alias,
-      createdAt: row.created_at,
-      expiresAt: row.expires_at,
-    }));
-    return { items, totalElements: total };
-  },
+  handle: ({ page, request: { userId: recipientId } }, { db, now }) =>
+    listed(listTransfersTo(db, { recipientId, now: now(), ...page }), (row) =>
+      presented(TransferView, row, { type: row.thing_type, offeredBy: row.offered_by_alias }),
+    ),
 });
 
 const acceptTransfer = route({
@@ -166,7 +155,6 @@ const acceptTransfer = route({
   path: "/user/transfer/{transferUuid}/accept",
   operationId: "acceptTransfer",
   summary: "Become the owner of a project or team that is offered",
-  errors: [403, 404, 422],
   async handle({ params: { transferUuid: id }, request }, deps) {
     const row = await mustFind(id, request, deps);
     await mustStillBeOffered(row, deps);
@@ -188,7 +176,6 @@ const declineTransfer = route({
   path: "/user/transfer/{transferUuid}/decline",
   operationId: "declineTransfer",
   summary: "Decline a project or team that is offered",
-  errors: [403, 404],
   async handle({ params: { transferUuid: id }, request }, deps) {
     await answer("DeclineTransfer", await mustFind(id, request, deps), request, deps);
   },

@@ -41,7 +41,7 @@ const transferTeam = route({
     })
     .meta({ id: "TeamTransfer" }),
   reply: TeamView,
-  errors: [403, 404, 422],
+  errors: [404],
   async handle({ body, request }, deps) {
     const { db, now } = deps;
     const row = mustBeFound(await findTeam(db, body.teamAlias), "team");

@@ -5,12 +5,14 @@ import { Scope, type TokenKind } from "../../events/token/access-token.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { derivedToken, hashToken, tokenPrefixes } from "../../platform/key/token.ts";
 import { Refusal } from "../../platform/refusal.ts";
+import type { Part } from "../../projections/list/list-rows.ts";
 import { findTokenByName, listTokenRows } from "../../projections/token/access-token.ts";
 import { requireScope } from "../access/gate.ts";
 import { usesOf } from "../access/token-use.ts";
 import type { Deps } from "../core/deps.ts";
-import type { PageRequest } from "../core/paging.ts";
+import { Expiry } from "../core/expiry.ts";
 import type { RequestFor } from "../core/request.ts";
+import { route } from "../core/route.ts";
 import { instant } from "../core/schema.ts";
 
 /** More than there are: one that comes twice counts once. */
@@ -36,6 +38,47 @@ export const TokenView = z
     lastUsedAt: instant().nullable().meta({ description: "To the minute." }),
   })
   .meta({ id: "TokenInfo", description: "A token without its text, which is shown once." });
+
+/** The body that requests a token with some of these scopes. */
+export const newToken = <S extends z.ZodType<Scope, Scope>>(scope: S) =>
+  z.object({
+    name: TokenName,
+    scopes: z.array(scope).min(1, "A token needs at least one scope").max(scopesMax),
+    expiresAt: Expiry.meta({
+      description: "The last day on which the token is valid; without one it never ends.",
+    }),
+  });
+
+/** Where one lists and revokes one's tokens of a kind. */
+export function ownTokens(kind: TokenKind, noun: "Access" | "Transport", list: string) {
+  const path = `/user/settings/${noun.toLowerCase()}-token` as const;
+  const a = kind === "ACCESS" ? "an access" : "a transport";
+  const own = { tag: "User settings", access: "user" } as const;
+  return [
+    route({
+      ...own,
+      method: "delete",
+      path: `${path}/{name}`,
+      operationId: `revoke${noun}Token`,
+      notForApplications: true,
+      summary: `Revoke ${a} token`,
+      scope: "USER_WRITE",
+      reply: "empty",
+      handle: ({ params, request }, deps) => revokeToken(kind, params.name, request, deps),
+    }),
+    route({
+      ...own,
+      method: "get",
+      path,
+      operationId: `list${noun}Tokens`,
+      summary: `List one's ${noun.toLowerCase()} tokens`,
+      scope: "USER_READ",
+      list,
+      reply: TokenView,
+      handle: ({ page, request }, deps) => listTokens(kind, request.userId, page, deps),
+    }),
+  ];
+}
 
 type NewToken = Readonly<{ name: string; scopes: readonly Scope[]; expiresAt: string | null }>;
 
@@ -72,13 +115,8 @@ export async function createToken(
   return { token, name, scopeSet: [...new Set(scopes)], expiresAt };
 }
 
-export async function listTokens(
-  kind: TokenKind,
-  userId: UserId,
-  { size, offset }: PageRequest,
-  { db }: Deps,
-) {
-  const { rows, total } = await listTokenRows(db, { kind, userId, limit: size, offset });
+export async function listTokens(kind: TokenKind, userId: UserId, page: Part, { db }: Deps) {
+  const { rows, total } = await listTokenRows(db, { kind, userId, ...page });
   const uses = await usesOf(
     db,
     rows.map(({ id }) => id),

@@ -86,6 +86,12 @@ async function issueBody(undone: Undone): Promise<Data> {
   };
 }
 
+const uneditIssue: Inverse = async (undone) => ({
+  operationId: "editIssue",
+  params: { localId: await ownIssueNumber(undone) },
+  body: await issueBody(undone),
+});
+
 const requestLists = {
   assignedUserIds: "assignedUsers",
   reviewerIds: "reviewers",
@@ -133,6 +139,21 @@ const comment = async (undone: Undone) => ({
   localId: await issueNumber(undone, undone.data["issueId"]),
 });
 
+/** Sets one field to what the event says that it was. */
+const sets =
+  (operationId: string, field: string, former: string): Inverse =>
+  ({ data }) => ({ operationId, body: { [field]: data[former] } });
+
+/** Sends the fields as the event says that they were. */
+const restores =
+  (operationId: string, former: string, bodyOf = (previous: Data): Data => previous): Inverse =>
+  ({ data }) => ({ operationId, body: bodyOf(partOf(data, former)) });
+
+/** Removes what the event made, by the id of its stream. */
+const removes =
+  (operationId: string, param: string): Inverse =>
+  (undone) => ({ operationId, params: { [param]: own(undone) } });
+
 /** The opposite of each event that has one, by the operation that a client would request. */
 export const inverses: Readonly<Record<string, Inverse>> = {
   MemberAdded: async (undone) => ({
@@ -155,50 +176,17 @@ export const inverses: Readonly<Record<string, Inverse>> = {
     params: { invitationUuid: data["invitationId"] },
   }),
 
-  ProjectDetailsChanged: ({ data }) => ({
-    operationId: "changeProjectSettings",
-    body: partOf(data, "previous"),
-  }),
-  ProjectVisibilityChanged: ({ data }) => ({
-    operationId: "changeProjectVisibility",
-    body: { isPrivate: data["previous"] },
-  }),
-  ProjectAliasChanged: ({ data }) => ({
-    operationId: "changeProjectAlias",
-    body: { alias: data["previousAlias"] },
-  }),
-  ProjectDefaultBranchChanged: ({ data }) => ({
-    operationId: "changeDefaultBranch",
-    body: { branchName: data["previousBranch"] },
-  }),
-  ProjectRestored: (undone) => ({
-    operationId: "deleteProject",
-    params: { projectUuid: own(undone) },
-  }),
-  MergeSettingsChanged: ({ data }) => ({
-    operationId: "changeMergeSettings",
-    body: partOf(data, "previousSettings"),
-  }),
-  MergeMessagesChanged: ({ data }) => ({
-    operationId: "changeMergeMessages",
-    body: partOf(data, "previousMessages"),
-  }),
-  TeamDetailsChanged: ({ data }) => ({
-    operationId: "changeTeam",
-    body: detailsBody(partOf(data, "previous")),
-  }),
-  TeamAliasChanged: ({ data }) => ({
-    operationId: "changeTeam",
-    body: { alias: data["previousAlias"] },
-  }),
-  CompanyDetailsChanged: ({ data }) => ({
-    operationId: "changeCompany",
-    body: detailsBody(partOf(data, "previous")),
-  }),
-  CompanyAliasChanged: ({ data }) => ({
-    operationId: "changeCompany",
-    body: { alias: data["previousAlias"] },
-  }),
+  ProjectDetailsChanged: restores("changeProjectSettings", "previous"),
+  ProjectVisibilityChanged: sets("changeProjectVisibility", "isPrivate", "previous"),
+  ProjectAliasChanged: sets("changeProjectAlias", "alias", "previousAlias"),
+  ProjectDefaultBranchChanged: sets("changeDefaultBranch", "branchName", "previousBranch"),
+  ProjectRestored: removes("deleteProject", "projectUuid"),
+  MergeSettingsChanged: restores("changeMergeSettings", "previousSettings"),
+  MergeMessagesChanged: restores("changeMergeMessages", "previousMessages"),
+  TeamDetailsChanged: restores("changeTeam", "previous", detailsBody),
+  TeamAliasChanged: sets("changeTeam", "alias", "previousAlias"),
+  CompanyDetailsChanged: restores("changeCompany", "previous", detailsBody),
+  CompanyAliasChanged: sets("changeCompany", "alias", "previousAlias"),
   TemplateSettingsChanged: ({ data, ownerScope }) => ({
     operationId: `change${ownerScope.noun}TemplateSettings`,
     body: partOf(data, "previous"),
@@ -242,7 +230,7 @@ export const inverses: Readonly<Record<string, Inverse>> = {
     body: partOf(data, "previous"),
   }),
 
-  LabelCreated: (undone) => ({ operationId: "deleteLabel", params: { labelUuid: own(undone) } }),
+  LabelCreated: removes("deleteLabel", "labelUuid"),
   LabelEdited: async (undone) => ({
     operationId: "editLabel",
     params: { labelUuid: own(undone) },
@@ -258,16 +246,8 @@ export const inverses: Readonly<Record<string, Inverse>> = {
     operationId: "deleteIssue",
     params: { localId: await ownIssueNumber(undone) },
   }),
-  IssueEdited: async (undone) => ({
-    operationId: "editIssue",
-    params: { localId: await ownIssueNumber(undone) },
-    body: await issueBody(undone),
-  }),
-  IssueClosedByCommit: async (undone) => ({
-    operationId: "editIssue",
-    params: { localId: await ownIssueNumber(undone) },
-    body: await issueBody(undone),
-  }),
+  IssueEdited: uneditIssue,
+  IssueClosedByCommit: uneditIssue,
   IssueCommentCreated: async (undone) => ({
     operationId: "deleteIssueComment",
     params: { ...(await comment(undone)), commentId: own(undone) },
@@ -319,17 +299,14 @@ export const inverses: Readonly<Record<string, Inverse>> = {
   DiscussionResolved: ofDiscussion("unresolveDiscussion"),
   DiscussionUnresolved: ofDiscussion("resolveDiscussion"),
 
-  ReleaseCreated: (undone) => ({
-    operationId: "deleteRelease",
-    params: { releaseUuid: own(undone) },
-  }),
+  ReleaseCreated: removes("deleteRelease", "releaseUuid"),
   ReleaseEdited: async (undone) => ({
     operationId: "editRelease",
     params: { releaseUuid: own(undone) },
     body: await releaseBody(undone),
   }),
 
-  WebhookCreated: (undone) => ({ operationId: "deleteWebhook", params: { id: own(undone) } }),
+  WebhookCreated: removes("deleteWebhook", "id"),
   WebhookReconfigured: async (undone) => ({
     operationId: "changeWebhook",
     params: { id: own(undone) },
@@ -359,14 +336,8 @@ export const inverses: Readonly<Record<string, Inverse>> = {
     const { lifetimeDays: lifetime = lifetimeDaysDefault, enabled = false } = await before();
     return { operationId: `set${ownerScope.noun}PipelineLifetime`, body: { lifetime, enabled } };
   },
-  PipelineScheduleCreated: (undone) => ({
-    operationId: "deletePipelineSchedule",
-    params: { id: own(undone) },
-  }),
-  PipelineTriggerCreated: (undone) => ({
-    operationId: "deletePipelineTrigger",
-    params: { id: own(undone) },
-  }),
+  PipelineScheduleCreated: removes("deletePipelineSchedule", "id"),
+  PipelineTriggerCreated: removes("deletePipelineTrigger", "id"),
   MirrorConfigured: ({ data }) => {
     if (data["previous"] !== null) throw impossible("Configure the mirror again as it was.");
     return { operationId: "removeMirror" };

@@ -4,7 +4,7 @@ import type { Gate, Resolved } from "../access/gate.ts";
 import type { Perform } from "../core/deps.ts";
 import { mustBeFor } from "../core/operation.ts";
 import type { HandlerInput, Route } from "../core/route.ts";
-import { check, invalid } from "../core/schema.ts";
+import { checked } from "../core/schema.ts";
 
 /**
  * Runs another operation on behalf of a request, with the rights that the operation itself requires.
@@ -20,19 +20,12 @@ export function performer(routes: readonly Route[], gate: Omit<Gate, "caller">):
     const resolved: Resolved | undefined =
       needed && (await gate[needed.resource](params, request, needed.role));
     const input = {
-      params: parsed(route.params, params),
-      query: parsed(route.query, query ?? {}),
-      body: parsed(route.body, body ?? {}),
+      params: route.params && checked(route.params, params),
+      query: route.query && checked(route.query, query ?? {}),
+      body: route.body && checked(route.body, body ?? {}),
       page: undefined,
       request: { ...request, ...resolved },
     } as HandlerInput;
     await route.handle(input, deps);
   };
-}
-
-function parsed(schema: Route["body"], value: unknown): unknown {
-  if (schema === undefined) return undefined;
-  const checked = check(schema, value);
-  if (!checked.ok) throw invalid(checked.errors);
-  return checked.data;
 }

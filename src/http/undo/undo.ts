@@ -10,7 +10,7 @@ import { findAuditEntry, listAuditEntries } from "../../projections/audit/entry-
 import { auditJson } from "../../projections/audit/format.ts";
 import { readRecorded } from "../../projections/audit/read-events.ts";
 import { toLines } from "../../projections/audit/trail.ts";
-import { accessAt, type OwnerScope, ownerScopes, parentOf } from "../access/owner-scope.ts";
+import { type OwnerScope, ownerScopes, parentOf, writingAt } from "../access/owner-scope.ts";
 import { AuditEntryView } from "../audit/view.ts";
 import type { Deps } from "../core/deps.ts";
 import type { RequestFor } from "../core/request.ts";
@@ -27,6 +27,7 @@ const UndoBody = z.object({ eventId: Uuid }).meta({ id: "Undo" });
 
 function postUndo(ownerScope: OwnerScope): Route {
   return route({
+    ...writingAt(ownerScope, "ADMIN"),
     method: "post",
     path: `${ownerScope.base}/undo`,
     operationId: `undoIn${ownerScope.noun}`,
@@ -34,13 +35,8 @@ function postUndo(ownerScope: OwnerScope): Route {
     description:
       "It requires the rights of the opposite operation. The answer is the audit entry of what was done, which can " +
       "be undone itself. What cannot be taken back, or not any more: 409 `undo.impossible` with the reason.",
-    tag: ownerScope.tag,
-    scope: ownerScope.write,
-    access: accessAt(ownerScope, "ADMIN"),
-    params: ownerScope.params,
     body: UndoBody,
     reply: AuditEntryView,
-    errors: [403, 404, 409, 422],
     handle: ({ params, body, request }, deps) =>
       undo({ ownerScope, params, request, ...body }, deps),
   });

@@ -11,17 +11,17 @@ import { Alias } from "../../events/core/ids.ts";
 import type { Settings } from "../../events/instance/settings.ts";
 import { userSubject } from "../../events/user/user.ts";
 import { verifyPassword } from "../../platform/identity/password.ts";
-import { Refusal } from "../../platform/refusal.ts";
 import { findUserById } from "../../projections/user/user.ts";
 import { commandDeps } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
 import { type Route, route } from "../core/route.ts";
+import { fieldRefusal } from "../core/schema.ts";
 import { changedCountsAsConfirmed, mustBeAllowedEmail } from "../login/email-rule.ts";
 import { Email, mustBeFound, Password } from "./user.ts";
 import { OwnUserView, presentUser } from "./view.ts";
 
 const tag = "User settings";
-const common = { tag, scope: "USER_WRITE", access: "user", errors: [403, 422] } as const;
+const common = { tag, scope: "USER_WRITE", access: "user" } as const;
 
 export const NewEmail = z.object({ email: Email }).meta({ id: "NewEmail" });
 export const NewUsername = z.object({ username: Alias }).meta({ id: "NewUsername" });
@@ -155,10 +155,6 @@ async function sealedProfile(
     avatar: await seal(avatar),
     cover: await seal(cover),
   };
-}
-
-function fieldRefusal(field: string, code: string, message: string): Refusal {
-  return new Refusal("unprocessable", code, message, { errors: [{ field, code, message }] });
 }
 
 export const userAccountRoutes: readonly Route[] = [

@@ -9,6 +9,7 @@ import {
 import { findUser, listUsers } from "../../projections/user/user.ts";
 import { commandDeps } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
+import { listed } from "../core/paging.ts";
 import type { RequestFor } from "../core/request.ts";
 import { type Route, route } from "../core/route.ts";
 import { mustBeAllowedEmail } from "../login/email-rule.ts";
@@ -18,8 +19,6 @@ import { AdminUserView, presentAdminUser } from "./view.ts";
 
 const tag = "Administration";
 const common = { tag, scope: "USER_WRITE", access: "admin" } as const;
-const params = z.object({ userAlias: z.string() });
-const errors = [403, 404, 422] as const;
 
 const Text = z.string().max(255).optional();
 
@@ -37,30 +36,20 @@ const getUsersAsAdministrator = route({
   }),
   list: "restUserAdminModelList",
   reply: AdminUserView,
-  errors: [403, 404],
-  async handle({ query, page }, { db }) {
-    const { rows, total } = await listUsers(db, {
-      email: query.email,
-      alias: query.username,
-      part: query.q,
-      limit: page.size,
-      offset: page.offset,
-    });
-    return { items: rows.map(presentAdminUser), totalElements: total };
-  },
+  errors: [404],
+  handle: ({ query: { email, username: alias, q: part }, page }, { db }) =>
+    listed(listUsers(db, { email, alias, part, ...page }), presentAdminUser),
 });
 
+const changing = { ...common, method: "put", reply: "empty" } as const;
+
 const putUserEmail = route({
-  ...common,
-  method: "put",
+  ...changing,
   path: "/admin/user/{userAlias}/change-email",
   operationId: "changeUserEmail",
   notForApplications: true,
   summary: "Change a user's e-mail",
-  params,
   body: NewEmail,
-  reply: "empty",
-  errors,
   async handle({ params, body, request }, deps) {
     const sides = await sidesOf(params.userAlias, request, deps);
     mustBeAllowedEmail(body.email, await deps.settings());
@@ -72,15 +61,11 @@ const putUserEmail = route({
 });
 
 const putUserUsername = route({
-  ...common,
-  method: "put",
+  ...changing,
   path: "/admin/user/{userAlias}/change-username",
   operationId: "changeUserUsername",
   summary: "Change a user's alias",
-  params,
   body: NewUsername,
-  reply: "empty",
-  errors,
   async handle({ params, body, request }, deps) {
     mustNotBeReserved(body.username, "username");
     const sides = await sidesOf(params.userAlias, request, deps);
@@ -91,18 +76,14 @@ const putUserUsername = route({
 });
 
 const putUserPassword = route({
-  ...common,
-  method: "put",
+  ...changing,
   path: "/admin/user/{userAlias}/change-password",
   operationId: "changeUserPassword",
   notForApplications: true,
   summary: "Change a user's password",
-  params,
   body: z
     .object({ password: Password, passwordConfirm: z.string().max(512) })
     .meta({ id: "PasswordChange" }),
-  reply: "empty",
-  errors,
   async handle({ params, body, request }, deps) {
     mustBeConfirmed(body);
     const sides = await sidesOf(params.userAlias, request, deps);

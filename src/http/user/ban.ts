@@ -1,6 +1,5 @@
 import { z } from "zod";
 import { user } from "../../commands/user/user.ts";
-import { UserId } from "../../events/core/ids.ts";
 import { userSubject } from "../../events/user/user.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { findUserById } from "../../projections/user/user.ts";
@@ -9,7 +8,6 @@ import { type Route, route } from "../core/route.ts";
 import { mustBeFound } from "./user.ts";
 
 const tag = "Administration";
-const Params = z.object({ userUuid: UserId });
 
 const reasonMax = 128;
 
@@ -18,19 +16,21 @@ const Ban = z
   .nullish()
   .meta({ id: "Ban" });
 
-const banUser = route({
+const changing = {
   method: "post",
+  tag,
+  scope: "USER_WRITE",
+  access: "admin",
+  reply: "empty",
+} as const;
+
+const banUser = route({
+  ...changing,
   path: "/admin/user/{userUuid}/account/ban",
   operationId: "banUser",
   summary: "Block a user",
   description: "Tokens and passwords of the user stop working at once.",
-  tag,
-  scope: "USER_WRITE",
-  access: "admin",
-  params: Params,
   body: Ban,
-  reply: "empty",
-  errors: [400, 403, 404, 422],
   async handle({ params, body, request }, { vault, now, db }) {
     const id = params.userUuid;
     if (id === request.userId) {
@@ -49,17 +49,11 @@ const banUser = route({
 });
 
 const unbanUser = route({
-  method: "post",
+  ...changing,
   path: "/admin/user/{userUuid}/account/unban",
   operationId: "unbanUser",
   summary: "Unblock a user",
   description: "Does nothing when the user is not blocked.",
-  tag,
-  scope: "USER_WRITE",
-  access: "admin",
-  params: Params,
-  reply: "empty",
-  errors: [403, 404],
   async handle({ params, request }, { now }) {
     const id = params.userUuid;
     const command = { type: "UnbanUser", ...stampOf(request, { now }) } as const;

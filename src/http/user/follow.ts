@@ -8,7 +8,7 @@ import {
 } from "../../projections/user/follow.ts";
 import { findUser } from "../../projections/user/user.ts";
 import type { Deps } from "../core/deps.ts";
-import { pageQuery, pageRequest } from "../core/paging.ts";
+import { pageInfo, pageQuery, pageRequest } from "../core/paging.ts";
 import type { RequestFor } from "../core/request.ts";
 import { type Route, route } from "../core/route.ts";
 import { instant } from "../core/schema.ts";
@@ -16,7 +16,6 @@ import { mustBeFound } from "./user.ts";
 import { presentUser } from "./view.ts";
 
 const tag = "Users";
-const params = z.object({ userAlias: z.string() });
 const pageSize = 12;
 
 const Follower = z
@@ -64,10 +63,8 @@ const pages = {
   tag,
   scope: "USER_READ",
   access: "user",
-  params,
   query: pageQuery(pageSize),
   reply: FollowerPage,
-  errors: [403, 404],
 } as const;
 
 const getFollowers = route({
@@ -93,7 +90,6 @@ const changes = {
   tag,
   scope: "USER_WRITE",
   access: "user",
-  params,
   reply: "empty",
 } as const;
 
@@ -102,7 +98,6 @@ const postFollow = route({
   method: "post",
   operationId: "followUser",
   summary: "Follow a user",
-  errors: [403, 404, 422],
   handle: ({ params, request }, deps) => change("FollowUser", params.userAlias, request, deps),
 });
 
@@ -111,7 +106,6 @@ const deleteFollow = route({
   method: "delete",
   operationId: "unfollowUser",
   summary: "Follow a user no more",
-  errors: [403, 404],
   handle: ({ params, request }, deps) => change("UnfollowUser", params.userAlias, request, deps),
 });
 
@@ -134,20 +128,24 @@ async function followPage(
   list: Pick<FollowFilter, "side"> & Readonly<{ query: { page: number; size: number } }>,
 ): Promise<z.input<typeof FollowerPage>> {
   const { id: userId } = mustBeFound(await findUser(db, alias));
-  const { number, size, offset } = pageRequest(list.query);
-  const filter = { side: list.side, userId, viewerId, limit: size, offset };
-  const { rows, total } = await listFollows(db, filter);
-  const totalPages = Math.ceil(total / size);
+  const page = pageRequest(list.query);
+  const { rows, total } = await listFollows(db, { side: list.side, userId, viewerId, ...page });
+  const info = pageInfo(page, total);
+  const { number, size, totalPages } = info;
   const sort = { sorted: false, unsorted: true, empty: true };
   return {
     content: rows.map(presentFollower),
-    pageable: { sort, offset, pageNumber: number, pageSize: size, paged: true, unpaged: false },
+    pageable: {
+      sort,
+      offset: page.offset,
+      pageNumber: number,
+      pageSize: size,
+      paged: true,
+      unpaged: false,
+    },
     last: number >= totalPages - 1,
     first: number === 0,
-    totalElements: total,
-    totalPages,
-    size,
-    number,
+    ...info,
     sort,
     numberOfElements: rows.length,
     empty: rows.length === 0,

@@ -14,6 +14,8 @@ import {
 } from "../../projections/user/gpg-key.ts";
 import { commandDeps } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
+import { listed } from "../core/paging.ts";
+import { presented } from "../core/present.ts";
 import { type Route, route } from "../core/route.ts";
 import { instant, oneLine } from "../core/schema.ts";
 
@@ -53,7 +55,6 @@ const postOwnGpgKey = route({
   scope: "USER_WRITE",
   body: NewGpgKey,
   reply: GpgKeyView,
-  errors: [403, 422],
   async handle({ body, request }, deps) {
     const { userId } = request;
     const keyId = GpgKeyId.parse(deterministicId(request.commandId, "gpg key"));
@@ -74,11 +75,8 @@ const getOwnGpgKeys = route({
   list: "gpgKeyList",
   asOf: { readModels: [gpgKeyProjection], account: "caller" },
   reply: GpgKeyView,
-  errors: [403],
-  async handle({ page: { size, offset }, request: { userId } }, { db }) {
-    const { rows, total } = await listGpgKeys(db, { userId, limit: size, offset });
-    return { items: rows.map(present), totalElements: total };
-  },
+  handle: ({ page, request: { userId } }, { db }) =>
+    listed(listGpgKeys(db, { userId, ...page }), present),
 });
 
 const deleteOwnGpgKey = route({
@@ -91,7 +89,6 @@ const deleteOwnGpgKey = route({
   scope: "USER_WRITE",
   params: z.object({ uuid: GpgKeyId }),
   reply: "empty",
-  errors: [403, 404],
   async handle({ params, request }, deps) {
     const { userId } = request;
     const { fingerprint } = await mustFind(userId, params.uuid, deps);
@@ -109,15 +106,11 @@ async function mustFind(userId: string, keyId: string, { db }: Deps): Promise<Gp
 }
 
 function present(row: GpgKeyRow): z.input<typeof GpgKeyView> {
-  return {
+  return presented(GpgKeyView, row, {
     uuid: row.id,
-    publicKey: row.public_key,
-    title: row.title,
-    fingerprint: row.fingerprint,
     subkeyFingerprints: row.fingerprints.filter((each) => each !== row.fingerprint),
-    createdAt: row.created_at,
     userUuid: row.user_id,
-  };
+  });
 }
 
 export const gpgKeyRoutes: readonly Route[] = [deleteOwnGpgKey, getOwnGpgKeys, postOwnGpgKey];

@@ -7,7 +7,7 @@ import { invalidLink, mustMatch } from "../../commands/user/link.ts";
 import { readLink } from "../../commands/user/link-token.ts";
 import { normaliseEmail } from "../../commands/user/user-name.ts";
 import { decode } from "../../events/core/decode.ts";
-import { type UserId, Uuid } from "../../events/core/ids.ts";
+import type { UserId } from "../../events/core/ids.ts";
 import { Role } from "../../events/core/role.ts";
 import { Sealed } from "../../events/core/sealed.ts";
 import { invitationEvents, invitationStream } from "../../events/user/invitation.ts";
@@ -17,9 +17,10 @@ import { findInvitation, listInvitations } from "../../projections/user/invitati
 import { findUsersById } from "../../projections/user/user.ts";
 import { joinByInvitation } from "../../workers/user/invitation.ts";
 import type { Resolved } from "../access/gate.ts";
-import { accessAt, type OwnerScope, ownerScopes, parentOf } from "../access/owner-scope.ts";
+import { type OwnerScope, ownerScopes, parentOf, writingAt } from "../access/owner-scope.ts";
 import { commandDeps, stampOf } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
+import { presented } from "../core/present.ts";
 import type { RequestContext } from "../core/request.ts";
 import { type Route, route } from "../core/route.ts";
 import { instant } from "../core/schema.ts";
@@ -41,35 +42,26 @@ const InvitationView = z
 
 function list(ownerScope: OwnerScope): Route {
   return route({
+    ...writingAt(ownerScope, "ADMIN"),
     method: "get",
     path: `${ownerScope.base}/member/invitation`,
     operationId: `list${ownerScope.noun}Invitations`,
     summary: `List who was invited to a ${ownerScope.resource} by e-mail and has not come yet`,
-    tag: ownerScope.tag,
-    scope: ownerScope.write,
-    access: accessAt(ownerScope, "ADMIN"),
-    params: ownerScope.params,
     list: "invitationList",
     reply: InvitationView,
-    errors: [403, 404],
     async handle({ page, request }, { db, vault }) {
       const { id } = parentOf(request);
-      const { rows, total } = await listInvitations(db, id, {
-        limit: page.size,
-        offset: page.offset,
-      });
+      const { rows, total } = await listInvitations(db, id, page);
       const inviters = await findUsersById(
         db,
         rows.map((row) => row.invited_by_id),
       );
-      const items = rows.map(async (row) => ({
-        id: row.id,
-        email: await vault.open(Sealed.parse(row.email)),
-        role: row.role,
-        invitedBy: inviters.get(row.invited_by_id)?.alias ?? null,
-        createdAt: row.created_at,
-        expiresAt: row.expires_at,
-      }));
+      const items = rows.map(async (row) =>
+        presented(InvitationView, row, {
+          email: await vault.open(Sealed.parse(row.email)),
+          invitedBy: inviters.get(row.invited_by_id)?.alias ?? null,
+        }),
+      );
       return { items: await Promise.all(items), totalElements: total };
     },
   });
@@ -77,16 +69,12 @@ function list(ownerScope: OwnerScope): Route {
 
 function revoke(ownerScope: OwnerScope): Route {
   return route({
+    ...writingAt(ownerScope, "ADMIN"),
     method: "delete",
     path: `${ownerScope.base}/member/invitation/{invitationUuid}`,
     operationId: `revoke${ownerScope.noun}Invitation`,
     summary: `Take an invitation to a ${ownerScope.resource} back`,
-    tag: ownerScope.tag,
-    scope: ownerScope.write,
-    access: accessAt(ownerScope, "ADMIN"),
-    params: ownerScope.params.and(z.object({ invitationUuid: Uuid })),
     reply: "empty",
-    errors: [403, 404],
     async handle({ params, request }, { db, now }) {
       const { id: parentId } = parentOf(request);
       const row = await findInvitation(db, parentId, params.invitationUuid);
@@ -132,7 +120,6 @@ const postInvitationAccept = route({
   access: "user",
   body: z.object({ token: z.string().max(200) }).meta({ id: "InvitationToken" }),
   reply: "empty",
-  errors: [403, 422],
   handle: ({ body, request }, deps) => accept(body.token, request.userId, request, deps),
 });
 

@@ -1,11 +1,12 @@
 import { z } from "zod";
-import { Uuid } from "../../events/core/ids.ts";
 import { Sealed } from "../../events/core/sealed.ts";
 import { MailKind, NotificationKind } from "../../events/user/mail.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { findMail, listMails, type MailRow } from "../../projections/user/mail.ts";
 import { writeMail } from "../../workers/user/mail-text.ts";
 import type { Deps } from "../core/deps.ts";
+import { listed } from "../core/paging.ts";
+import { presented } from "../core/present.ts";
 import { type Route, route } from "../core/route.ts";
 import { instant } from "../core/schema.ts";
 
@@ -47,13 +48,8 @@ const getMails = route({
   query: z.object({ status: Status.optional() }),
   list: "mailList",
   reply: Mail,
-  errors: [403, 422],
-  async handle({ query, page }, deps) {
-    const filter = { status: query.status, limit: page.size, offset: page.offset };
-    const { rows, total } = await listMails(deps.db, filter);
-    const items = await Promise.all(rows.map((row) => present(row, deps)));
-    return { items, totalElements: total };
-  },
+  handle: ({ query: { status }, page }, deps) =>
+    listed(listMails(deps.db, { status, ...page }), (row) => present(row, deps)),
 });
 
 const getMail = route({
@@ -62,9 +58,7 @@ const getMail = route({
   path: "/admin/mail/{mailUuid}",
   operationId: "getMail",
   summary: "Get a mail of the outbox",
-  params: z.object({ mailUuid: Uuid }),
   reply: WholeMail,
-  errors: [403, 404],
   async handle({ params }, deps) {
     const row = await findMail(deps.db, params.mailUuid);
     if (row === undefined) throw new Refusal("not_found", "mail.not_found", "Mail not found.");
@@ -82,16 +76,7 @@ const getMail = route({
 });
 
 async function present(row: MailRow, { vault }: Deps): Promise<z.input<typeof Mail>> {
-  return {
-    id: row.id,
-    kind: row.kind,
-    recipient: await vault.open(Sealed.parse(row.recipient)),
-    status: row.status,
-    failure: row.failure,
-    createdAt: row.created_at,
-    expiresAt: row.expires_at,
-    finishedAt: row.finished_at,
-  };
+  return presented(Mail, row, { recipient: await vault.open(Sealed.parse(row.recipient)) });
 }
 
 export const mailRoutes: readonly Route[] = [getMail, getMails];

@@ -29,7 +29,6 @@ const getNotification = route({
   scope: "USER_READ",
   asOf: { readModels: [notificationPreferenceProjection], account: "caller" },
   reply: NotificationSettings,
-  errors: [403],
   handle: async ({ request }, { db }) => ({ mail: await wantsMail(db, request.userId) }),
 });
 
@@ -42,7 +41,6 @@ const putNotification = route({
   scope: "USER_WRITE",
   body: NotificationSettings,
   reply: NotificationSettings,
-  errors: [403, 422],
   async handle({ body: { mail }, request }, deps) {
     await setNotificationMail(request.userId, mail, request, deps);
     return { mail };

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { type Addresses, transportUrls } from "../../projections/project/address.ts";
 import { listProjects, type ProjectRow } from "../../projections/project/project.ts";
 import { findUserNamed } from "../../projections/user/user.ts";
+import { presented } from "../core/present.ts";
 import { type Route, route } from "../core/route.ts";
 import { addresses } from "../project/view.ts";
 import { mustBeFound } from "./user.ts";
@@ -36,18 +37,15 @@ const getUserProjects = route({
   tag: "Users",
   scope: "USER_READ",
   access: "user",
-  params: z.object({ userAlias: z.string() }),
   list: "projectList",
   reply: ProjectSummary,
-  errors: [403, 404],
   async handle({ params, page }, deps) {
     const { db } = deps;
     const owner = mustBeFound(await findUserNamed(db, params.userAlias));
     const { rows, total } = await listProjects(db, {
       ownerId: owner.id,
       publicOnly: true,
-      limit: page.size,
-      offset: page.offset,
+      ...page,
     });
     const known = await addresses(deps);
     return { items: rows.map((row) => summary(row, known)), totalElements: total };
@@ -56,12 +54,8 @@ const getUserProjects = route({
 
 /** The selector fields say the same again, for clients that show projects in a list to choose from. */
 function summary(row: ProjectRow, known: Addresses): z.input<typeof ProjectSummary> {
-  return {
-    id: row.id,
-    title: row.title,
+  return presented(ProjectSummary, row, {
     description: row.description ?? "",
-    alias: row.alias,
-    ownerAlias: row.owner_alias,
     ...transportUrls(row, known),
     language: row.language ?? "",
     selectorTitle: row.title,
@@ -73,7 +67,7 @@ function summary(row: ProjectRow, known: Addresses): z.input<typeof ProjectSumma
     hexColor: null,
     selectorColor: null,
     selectorHash: null,
-  };
+  });
 }
 
 export const userProjectRoutes: readonly Route[] = [getUserProjects];

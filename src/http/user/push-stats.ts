@@ -1,9 +1,10 @@
 import type { Knex } from "knex";
 import { z } from "zod";
 
+import type { Part } from "../../projections/list/list-rows.ts";
 import { type PushedExtension, pushedExtensions } from "../../projections/user/push-count.ts";
 import { findUser, listUsers, type UserRow } from "../../projections/user/user.ts";
-import { PageInfo, type PageRequest, pageQuery, pageRequest } from "../core/paging.ts";
+import { PageInfo, pageInfo, pageQuery, pageRequest } from "../core/paging.ts";
 import { type Route, route } from "../core/route.ts";
 import { nameLengthMax } from "../core/schema.ts";
 import { mustBeFound } from "./user.ts";
@@ -52,10 +53,9 @@ const getPushStats = route({
   summary: "What kinds of files users push",
   description,
   query: pageQuery(pageSize),
-  errors: [403, 422],
   async handle({ query }, { db }) {
     const page = pageRequest(query);
-    const { rows, total } = await listUsers(db, { limit: page.size, offset: page.offset });
+    const { rows, total } = await listUsers(db, page);
     return present(db, rows, total, page);
   },
 });
@@ -75,12 +75,12 @@ const getPushStatsOfUsers = route({
       .transform((aliases) => (typeof aliases === "string" ? [aliases] : aliases))
       .meta({ description: "May be given several times." }),
   }),
-  errors: [403, 404, 422],
+  errors: [404],
   async handle({ query }, { db }) {
     const found = await Promise.all(query.userAlias.map((alias) => findUser(db, alias)));
     const users = [...new Map(found.map(mustBeFound).map((user) => [user.id, user])).values()];
     const page = pageRequest(query);
-    const shown = users.slice(page.offset, page.offset + page.size);
+    const shown = users.slice(page.offset, page.offset + page.limit);
     return present(db, shown, users.length, page);
   },
 });
@@ -89,7 +89,7 @@ async function present(
   db: Knex,
   users: readonly UserRow[],
   totalElements: number,
-  { size, number }: PageRequest,
+  page: Part,
 ): Promise<z.input<typeof PushStats>> {
   const pushed = await pushedExtensions(
     db,
@@ -99,8 +99,7 @@ async function present(
     userSimple: presentUser(user),
     pushedFileExtensions: pushed.filter((row) => row.user_id === user.id).map(presentExtension),
   }));
-  const totalPages = Math.ceil(totalElements / size);
-  return { pushStats, page: { size, totalElements, totalPages, number } };
+  return { pushStats, page: pageInfo(page, totalElements) };
 }
 
 function presentExtension({ extension, share }: PushedExtension) {

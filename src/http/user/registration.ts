@@ -39,7 +39,6 @@ const registerOneself = route({
   access: "anonymous",
   body: Registration,
   reply: UserView,
-  errors: [403, 422],
   async handle({ body, request }, deps) {
     return presentUser(await register(body, request, deps));
   },

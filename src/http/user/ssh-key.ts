@@ -7,6 +7,7 @@ import { deterministicId } from "../../platform/deterministic-id.ts";
 import { sshKeyLengthMax } from "../../platform/key/ssh-key.ts";
 import { usesOf } from "../../platform/last-used.ts";
 import { Refusal } from "../../platform/refusal.ts";
+import type { Part } from "../../projections/list/list-rows.ts";
 import {
   findSshKey,
   listSshKeys,
@@ -18,7 +19,6 @@ import { findUserNamed } from "../../projections/user/user.ts";
 import { commandDeps } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
 import { Expiry, endOf, mustBeAhead } from "../core/expiry.ts";
-import type { PageRequest } from "../core/paging.ts";
 import type { RequestFor } from "../core/request.ts";
 import { type Route, route } from "../core/route.ts";
 import { instant, oneLine } from "../core/schema.ts";
@@ -46,7 +46,6 @@ export const NewSshKey = z
 const list = "userPublicSshKeyModelList";
 
 const own = { tag: "User settings", access: "user" } as const;
-const ownParams = z.object({ uuid: SshKeyId });
 
 const postOwnSshKey = route({
   ...own,
@@ -58,7 +57,7 @@ const postOwnSshKey = route({
   scope: "USER_WRITE",
   body: NewSshKey,
   reply: SshKeyView,
-  errors: [403, 404, 422],
+  errors: [404],
   handle: ({ body, request }, deps) => addKey(request.userId, body, request, deps),
 });
 
@@ -72,7 +71,6 @@ const getOwnSshKeys = route({
   list,
   asOf: { readModels: [sshKeyProjection], account: "caller" },
   reply: SshKeyView,
-  errors: [403],
   handle: ({ page, request }, deps) => listedKeys(request.userId, page, deps),
 });
 
@@ -84,16 +82,13 @@ const deleteOwnSshKey = route({
   notForApplications: true,
   summary: "Delete an SSH key",
   scope: "USER_WRITE",
-  params: ownParams,
+  params: z.object({ uuid: SshKeyId }),
   reply: "empty",
-  errors: [403, 404],
   handle: ({ params, request }, deps) => removeKey(request.userId, params.uuid, request, deps),
 });
 
 const admin = { tag: "Administration", scope: "USER_WRITE", access: "admin" } as const;
-const userParams = z.object({ userAlias: z.string() });
 const ofNamed = { readModels: [sshKeyProjection], account: { param: "userAlias" } } as const;
-const keyParams = userParams.extend({ keyUuid: SshKeyId });
 
 const postUserSshKey = route({
   ...admin,
@@ -102,10 +97,8 @@ const postUserSshKey = route({
   operationId: "addUserSshKey",
   notForApplications: true,
   summary: "Add an SSH key to a user",
-  params: userParams,
   body: NewSshKey,
   reply: SshKeyView,
-  errors: [403, 404, 422],
   handle: async ({ params, body, request }, deps) =>
     addKey(await idOf(params.userAlias, deps), body, request, deps),
 });
@@ -116,11 +109,9 @@ const getUserSshKeys = route({
   path: "/admin/user/{userAlias}/key",
   operationId: "listUserSshKeys",
   summary: "List a user's SSH keys",
-  params: userParams,
   list,
   asOf: ofNamed,
   reply: SshKeyView,
-  errors: [403, 404],
   handle: async ({ params, page }, deps) =>
     listedKeys(await idOf(params.userAlias, deps), page, deps),
 });
@@ -131,10 +122,8 @@ const getUserSshKey = route({
   path: "/admin/user/{userAlias}/key/{keyUuid}",
   operationId: "getUserSshKey",
   summary: "Get an SSH key of a user",
-  params: keyParams,
   asOf: ofNamed,
   reply: SshKeyView,
-  errors: [403, 404],
   handle: async ({ params }, deps) =>
     shown(await mustFind(await idOf(params.userAlias, deps), params.keyUuid, deps), deps),
 });
@@ -146,9 +135,7 @@ const deleteUserSshKey = route({
   operationId: "deleteUserSshKey",
   notForApplications: true,
   summary: "Delete an SSH key of a user",
-  params: keyParams,
   reply: "empty",
-  errors: [403, 404],
   handle: async ({ params, request }, deps) =>
     removeKey(await idOf(params.userAlias, deps), params.keyUuid, request, deps),
 });
@@ -172,8 +159,8 @@ export async function addKey(
   return shown(await mustFind(userId, keyId, deps), deps);
 }
 
-export async function listedKeys(userId: UserId, { size, offset }: PageRequest, { db }: Deps) {
-  const { rows, total } = await listSshKeys(db, { userId, limit: size, offset });
+export async function listedKeys(userId: UserId, page: Part, { db }: Deps) {
+  const { rows, total } = await listSshKeys(db, { userId, ...page });
   const uses = await usesOf(
     db,
     sshKeyUses,

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { twoFactor } from "../../commands/access/two-factor.ts";
-import { UserId } from "../../events/core/ids.ts";
+import type { UserId } from "../../events/core/ids.ts";
 import { userSubject } from "../../events/user/user.ts";
 import { newOtpSecret, newRecoveryCodes, otpAddress } from "../../platform/identity/otp.ts";
 import { verifyPassword } from "../../platform/identity/password.ts";
@@ -11,11 +11,12 @@ import { recoveryDigest } from "../access/second-factor.ts";
 import type { Deps } from "../core/deps.ts";
 import type { RequestFor } from "../core/request.ts";
 import { type Route, route } from "../core/route.ts";
+import { fieldRefusal } from "../core/schema.ts";
 import { mustBeFound } from "./user.ts";
 
 const common = { tag: "User settings", access: "user", scope: "USER_WRITE" } as const;
+const changing = { ...common, method: "post", notForApplications: true } as const;
 const path = "/user/settings/two-factor" as const;
-const errors = [403, 409, 422] as const;
 
 type Asking = RequestFor<"user">;
 
@@ -48,64 +49,51 @@ const show = route({
   summary: "Say whether one's login takes a second factor",
   scope: "USER_READ",
   reply: TwoFactorView,
-  errors: [403],
   handle: ({ request }, deps) => statusOf(request.userId, deps),
 });
 
 const begin = route({
-  ...common,
-  method: "post",
+  ...changing,
   path,
   operationId: "prepareTwoFactor",
-  notForApplications: true,
   summary: "Begin to set up a second factor",
   description: "No codes are required until one of this secret was sent to `…/enable`.",
   body: z.object({ password: z.string().max(512).default("") }).meta({ id: "PrepareTwoFactor" }),
   reply: Prepared,
   secret: true,
-  errors,
   handle: ({ body, request }, deps) => prepare(body.password, request, deps),
 });
 
 const finish = route({
-  ...common,
-  method: "post",
+  ...changing,
   path: `${path}/enable`,
   operationId: "enableTwoFactor",
-  notForApplications: true,
   summary: "Set up a second factor, with the first code of it",
   body: Code,
   reply: RecoveryCodes,
   secret: true,
-  errors,
   handle: ({ body, request }, deps) => enable(body.code, request, deps),
 });
 
 const again = route({
-  ...common,
-  method: "post",
+  ...changing,
   path: `${path}/recovery-code`,
   operationId: "renewRecoveryCodes",
-  notForApplications: true,
   summary: "Make new recovery codes",
   description: "The old ones are good for nothing from here on.",
   body: Code,
   reply: RecoveryCodes,
   secret: true,
-  errors,
   handle: ({ body, request }, deps) => renew(body.code, request, deps),
 });
 
 const end = route({
-  ...common,
-  method: "post",
+  ...changing,
   path: `${path}/disable`,
   operationId: "disableTwoFactor",
-  notForApplications: true,
   summary: "Log in without a second factor again",
   body: Code,
   reply: "empty",
-  errors,
   handle: ({ body, request }, deps) => disable(body.code, request, deps),
 });
 
@@ -118,9 +106,7 @@ const reset = route({
   tag: "Administration",
   scope: "USER_WRITE",
   access: "admin",
-  params: z.object({ userUuid: UserId }),
   reply: "empty",
-  errors: [403, 404],
   async handle({ params: { userUuid: id }, request }, deps) {
     mustBeFound(await findUserById(deps.db, id));
     const at = deps.now().toISOString();
@@ -177,9 +163,7 @@ async function mustKnowPassword(
   );
   if (right !== null) return;
   const message = "The password is wrong.";
-  throw new Refusal("unprocessable", "password.wrong", message, {
-    errors: [{ field: "password", code: "password.wrong", message }],
-  });
+  throw fieldRefusal("password", "password.wrong", message);
 }
 
 /** @throws Refusal 403 `auth.otp_wrong`, `auth.locked`; 409 when there is nothing to finish */

@@ -13,40 +13,34 @@ import {
   userProjection,
 } from "../../projections/user/user.ts";
 import { commandDeps } from "../core/command-deps.ts";
+import { listed } from "../core/paging.ts";
 import { type Route, route } from "../core/route.ts";
 import { mustBeAllowedEmail } from "../login/email-rule.ts";
 import { OwnUserView, presentUser, UserView } from "./view.ts";
 
 const tag = "Users";
 
+const reading = { method: "get", tag, scope: "USER_READ", access: "user" } as const;
+
 const getUsers = route({
-  method: "get",
+  ...reading,
   path: "/user",
   operationId: "listUsers",
   summary: "List users",
-  tag,
-  scope: "USER_READ",
-  access: "user",
   list: "userList",
   reply: UserView,
-  errors: [403, 404],
-  async handle({ page }, { db }) {
-    const { rows, total } = await listUsers(db, { limit: page.size, offset: page.offset });
-    return { items: rows.map(presentUser), totalElements: total };
-  },
+  errors: [404],
+  handle: ({ page }, { db }) => listed(listUsers(db, page), presentUser),
 });
 
 const getOwnUser = route({
-  method: "get",
+  ...reading,
   path: "/user/me",
   operationId: "getOwnUser",
   summary: "Get the current user, with e-mail",
-  tag,
-  scope: "USER_READ",
-  access: "user",
   asOf: { readModels: [userProjection], account: "caller" },
   reply: OwnUserView,
-  errors: [403, 404],
+  errors: [404],
   async handle({ request }, { db }) {
     const row = mustBeFound(await findUserById(db, request.userId));
     return { ...presentUser(row), email: row.email ?? "" };
@@ -54,17 +48,12 @@ const getOwnUser = route({
 });
 
 const getUser = route({
-  method: "get",
+  ...reading,
   path: "/user/{userAlias}",
   operationId: "getUser",
   summary: "Get a user",
-  tag,
-  scope: "USER_READ",
-  access: "user",
-  params: z.object({ userAlias: z.string() }),
   asOf: { readModels: [userProjection], account: { param: "userAlias" } },
   reply: UserView,
-  errors: [403, 404],
   async handle({ params }, { db }) {
     return presentUser(mustBeFound(await findUserNamed(db, params.userAlias)));
   },
@@ -89,7 +78,6 @@ const postUser = route({
   access: "admin",
   body: z.object({ email: Email, password: Password, alias: Alias }).meta({ id: "NewUser" }),
   reply: UserView,
-  errors: [403, 422],
   async handle({ body, request }, deps) {
     const settings = await deps.settings();
     mustNotBeReserved(body.alias);

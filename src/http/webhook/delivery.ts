@@ -1,29 +1,28 @@
 import type { z } from "zod";
 
 import { webhookDelivery } from "../../commands/webhook/delivery.ts";
-import { Uuid, WebhookDeliveryId } from "../../events/core/ids.ts";
+import { WebhookDeliveryId } from "../../events/core/ids.ts";
 import type { Sealed } from "../../events/core/sealed.ts";
 import { projectSubject } from "../../events/project/project.ts";
 import type { WebhookAction } from "../../events/webhook/delivery.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import {
-  type DeliverySummary,
   findWebhookDelivery,
   listAttempts,
   listWebhookDeliveries,
 } from "../../projections/webhook/delivery.ts";
 import type { WebhookRow } from "../../projections/webhook/webhook.ts";
 import type { Deps } from "../core/deps.ts";
+import { oneBelow } from "../core/one-below.ts";
+import { listed } from "../core/paging.ts";
 import type { RequestFor } from "../core/request.ts";
 import { type Route, route } from "../core/route.ts";
 import { DeliverySummaryView, DeliveryView, presentDelivery, presentSummary } from "./view.ts";
-import { mustBeOn, mustFindWebhook, OneParams } from "./webhook.ts";
+import { mustBeOn, mustFindWebhook } from "./webhook.ts";
 
 const path = "/project/{ownerAlias}/{projectAlias}/setting/webhook/{id}";
 const guarded = { tag: "Webhooks", scope: "PROJECT_EDIT", access: "project:ADMIN" } as const;
-
-const DeliveryParams = OneParams.extend({ deliveryId: Uuid });
 
 type ProjectRequest = RequestFor<"project:ADMIN">;
 
@@ -33,15 +32,11 @@ const getDeliveries = route({
   path: `${path}/delivery`,
   operationId: "listWebhookDeliveries",
   summary: "List the deliveries of a webhook, newest first",
-  params: OneParams,
   list: "webhookDeliveryList",
   reply: DeliverySummaryView,
-  errors: [403, 404],
   async handle({ params, page, request }, deps) {
     const { id } = await mustFindWebhook(deps, request, params.id);
-    const slice = { limit: page.size, offset: page.offset };
-    const { rows, total } = await listWebhookDeliveries(deps.db, id, slice);
-    return { items: rows.map(presentSummary), totalElements: total };
+    return listed(listWebhookDeliveries(deps.db, id, page), presentSummary);
   },
 });
 
@@ -51,9 +46,7 @@ const getDelivery = route({
   path: `${path}/delivery/{deliveryId}`,
   operationId: "getWebhookDelivery",
   summary: "Get a delivery: what was sent, and what came of each attempt",
-  params: DeliveryParams,
   reply: DeliveryView,
-  errors: [403, 404],
   async handle({ params, request }, deps) {
     const owner = await mustFindWebhook(deps, request, params.id);
     const row = await mustFindDelivery(deps, owner, params.deliveryId);
@@ -67,9 +60,7 @@ const postTest = route({
   path: `${path}/test`,
   operationId: "testWebhook",
   summary: "Send TEST_WEBHOOK to a webhook, also to one that was switched off",
-  params: OneParams,
   reply: DeliverySummaryView,
-  errors: [403, 404],
   async handle({ params, request }, deps) {
     const owner = await mustFindWebhook(deps, request, params.id);
     const text = JSON.stringify({ action: "TEST_WEBHOOK", project_id: owner.project_id });
@@ -85,9 +76,7 @@ const postRedelivery = route({
   operationId: "redeliverWebhook",
   orAdministrator: true,
   summary: "Send a delivery again, as a new one with the same body",
-  params: DeliveryParams,
   reply: DeliverySummaryView,
-  errors: [403, 404, 422],
   async handle({ params, request }, deps) {
     const owner = mustBeOn(await mustFindWebhook(deps, request, params.id));
     const { action, body, id } = await mustFindDelivery(deps, owner, params.deliveryId);
@@ -125,12 +114,7 @@ async function schedule(
 }
 
 /** @throws Refusal not_found, also for a delivery of another webhook */
-async function mustFindDelivery(
-  { db }: Pick<Deps, "db">,
-  owner: WebhookRow,
-  id: string,
-): Promise<DeliverySummary> {
-  const row = await findWebhookDelivery(db, owner.id, id);
-  if (row !== undefined) return row;
-  throw new Refusal("not_found", "webhook_delivery.not_found", "Delivery not found.");
-}
+const mustFindDelivery = oneBelow(
+  findWebhookDelivery,
+  () => new Refusal("not_found", "webhook_delivery.not_found", "Delivery not found."),
+);

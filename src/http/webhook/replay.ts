@@ -2,26 +2,23 @@ import { z } from "zod";
 
 import { handle } from "../../commands/core/handle.ts";
 import { webhook } from "../../commands/webhook/webhook.ts";
-import { Uuid } from "../../events/core/ids.ts";
 import { WebhookTopic } from "../../events/webhook/webhook.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { findWebhookReplay, type ReplayProgress } from "../../projections/webhook/replay.ts";
-import type { WebhookRow } from "../../projections/webhook/webhook.ts";
 import { stampOf } from "../core/command-deps.ts";
-import type { Deps } from "../core/deps.ts";
+import { oneBelow } from "../core/one-below.ts";
+import { presented } from "../core/present.ts";
 import { type Route, route } from "../core/route.ts";
 import { instant, int, timeOrDay } from "../core/schema.ts";
 import { withinRunningLimit } from "./replay-limit.ts";
 import { SomeFlags, topicsOf } from "./view.ts";
-import { mustBeOn, mustFindWebhook, OneParams } from "./webhook.ts";
+import { mustBeOn, mustFindWebhook } from "./webhook.ts";
 
 const path = "/project/{ownerAlias}/{projectAlias}/setting/webhook/{id}/replay";
 const guarded = { tag: "Webhooks", scope: "PROJECT_EDIT", access: "project:ADMIN" } as const;
 
 const perSecondMax = 1_000;
-
-const ReplayParams = OneParams.extend({ replayId: Uuid });
 
 const statuses = ["PENDING", "RUNNING", "FINISHED", "CANCELED", "STOPPED"] as const;
 
@@ -44,18 +41,11 @@ const ReplayView = z
   .meta({ id: "WebhookReplayProgress" });
 
 function presentReplay(row: ReplayProgress): z.input<typeof ReplayView> {
-  return {
+  return presented(ReplayView, row, {
     replayId: row.id,
-    webhookId: row.webhook_id,
     status: statusOf(row),
-    sent: row.sent,
-    total: row.total,
-    from: row.from,
-    to: row.to,
     events: [...row.topics],
-    perSecond: row.per_second,
-    createdAt: row.created_at,
-  };
+  });
 }
 
 function statusOf({ canceled_at, outcome, total, waiting }: ReplayProgress) {
@@ -97,10 +87,8 @@ const postReplay = route({
   operationId: "replayWebhook",
   orAdministrator: true,
   summary: "Send what happened in a time again, as new deliveries",
-  params: OneParams,
   body: Replay,
   reply: z.object({ replayId: z.uuid() }).meta({ id: "WebhookReplayStarted" }),
-  errors: [403, 404, 409, 422],
   async handle({ params, body, request }, deps) {
     const owner = mustBeOn(await mustFindWebhook(deps, request, params.id));
     const { from, to, events: topics, perSecond } = body;
@@ -130,9 +118,7 @@ const getReplay = route({
   path: `${path}/{replayId}`,
   operationId: "getWebhookReplay",
   summary: "Tell how far a replay of history is",
-  params: ReplayParams,
   reply: ReplayView,
-  errors: [403, 404],
   async handle({ params, request }, deps) {
     const owner = await mustFindWebhook(deps, request, params.id);
     return presentReplay(await mustFindReplay(deps, owner, params.replayId));
@@ -145,9 +131,7 @@ const cancelReplay = route({
   path: `${path}/{replayId}/cancel`,
   operationId: "cancelWebhookReplay",
   summary: "Stop a replay of history: what was not sent yet is not sent any more",
-  params: ReplayParams,
   reply: ReplayView,
-  errors: [403, 404, 422],
   async handle({ params, request }, deps) {
     const owner = await mustFindWebhook(deps, request, params.id);
     const status = statusOf(await mustFindReplay(deps, owner, params.replayId));
@@ -169,12 +153,7 @@ const cancelReplay = route({
 export const webhookReplayRoutes: readonly Route[] = [cancelReplay, getReplay, postReplay];
 
 /** @throws Refusal not_found, also for a replay of another webhook */
-async function mustFindReplay(
-  { db }: Pick<Deps, "db">,
-  owner: WebhookRow,
-  id: string,
-): Promise<ReplayProgress> {
-  const row = await findWebhookReplay(db, owner.id, id);
-  if (row !== undefined) return row;
-  throw new Refusal("not_found", "webhook_replay.not_found", "Replay not found.");
-}
+const mustFindReplay = oneBelow(
+  findWebhookReplay,
+  () => new Refusal("not_found", "webhook_replay.not_found", "Replay not found."),
+);

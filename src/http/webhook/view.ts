@@ -4,6 +4,7 @@ import { type WebhookTopic, webhookTopics } from "../../events/webhook/webhook.t
 import type { DeliverySummary, WebhookAttemptRow } from "../../projections/webhook/delivery.ts";
 import type { WebhookRow } from "../../projections/webhook/webhook.ts";
 import type { Deps } from "../core/deps.ts";
+import { presented } from "../core/present.ts";
 import { bool, instant } from "../core/schema.ts";
 
 const Flag = z.boolean();
@@ -50,19 +51,12 @@ export async function presentWebhook(
   { vault, past }: Pick<Deps, "vault" | "past">,
 ): Promise<z.input<typeof WebhookView>> {
   const subscribed = new Set(row.topics);
-  return {
-    id: row.id,
-    url: row.url,
+  return presented(WebhookView, row, {
     // One that was replaced or deleted since is not given away again.
     secret: row.secret === null || past ? null : await vault.open(row.secret),
-    projectId: row.project_id,
-    createdAt: row.created_at,
-    updatedAt: row.updated_at,
     events: Object.fromEntries(webhookTopics.map((topic) => [topic, subscribed.has(topic)])),
     active: row.switched_off_at === null,
-    switchedOffAt: row.switched_off_at,
-    failingSince: row.failing_since,
-  };
+  });
 }
 
 const Summary = z.object({
@@ -85,19 +79,11 @@ const Summary = z.object({
 export const DeliverySummaryView = Summary.meta({ id: "WebhookDeliverySummary" });
 
 export function presentSummary(row: DeliverySummary): z.input<typeof DeliverySummaryView> {
-  return {
-    id: row.id,
-    webhookId: row.webhook_id,
+  return presented(DeliverySummaryView, row, {
     event: row.action,
-    status: row.status,
-    attempts: row.attempts,
     responseStatus: row.last_status,
     failure: row.abandoned_because ?? row.last_failure,
-    redeliveryOf: row.redelivery_of,
-    createdAt: row.created_at,
-    nextAttemptAt: row.next_attempt_at,
-    finishedAt: row.finished_at,
-  };
+  });
 }
 
 const Attempt = z.object({
@@ -148,15 +134,7 @@ async function presentAttempt(
   { vault }: Pick<Deps, "vault">,
 ): Promise<z.input<typeof Attempt>> {
   const answer = row.response === null ? null : await vault.open(row.response);
-  return {
-    attempt: row.attempt,
-    url: row.url,
-    startedAt: row.started_at,
-    status: row.status,
-    failure: row.failure,
-    connectMs: row.connect_ms,
-    firstByteMs: row.first_byte_ms,
-    totalMs: row.total_ms,
+  return presented(Attempt, row, {
     response: answer === null ? null : Answer.parse(JSON.parse(answer)),
-  };
+  });
 }

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { webhook } from "../../commands/webhook/webhook.ts";
-import { Uuid, WebhookId } from "../../events/core/ids.ts";
+import { WebhookId } from "../../events/core/ids.ts";
 import type { Sealed } from "../../events/core/sealed.ts";
 import { projectSubject } from "../../events/project/project.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
@@ -13,7 +13,8 @@ import {
 } from "../../projections/webhook/webhook.ts";
 import { stampOf } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
-import type { RequestFor } from "../core/request.ts";
+import { oneInProject } from "../core/one-below.ts";
+import { listed } from "../core/paging.ts";
 import { type Route, route } from "../core/route.ts";
 import { checkedUrl } from "../core/schema.ts";
 import { presentWebhook, SomeFlags, topicsOf, WebhookView } from "./view.ts";
@@ -22,9 +23,6 @@ const tag = "Webhooks";
 const path = "/project/{ownerAlias}/{projectAlias}/setting/webhook";
 /** The secret is shown: all of it is for those who may change it. */
 const guarded = { tag, scope: "PROJECT_EDIT", access: "project:ADMIN" } as const;
-
-const Params = z.object({ ownerAlias: z.string(), projectAlias: z.string() });
-export const OneParams = Params.extend({ id: Uuid });
 
 /** It travels in a header: visible ASCII, and spaces inside. */
 const Secret = z
@@ -49,25 +47,17 @@ const ChangedWebhook = z
   })
   .meta({ id: "ChangedWebhook" });
 
-type ProjectRequest = RequestFor<"project:ADMIN">;
-
 const getWebhooks = route({
   ...guarded,
   method: "get",
   path,
   operationId: "listWebhooks",
   summary: "List the webhooks of a project",
-  params: Params,
   list: "webhookList",
   asOf: { readModels: [webhookProjection] },
   reply: WebhookView,
-  errors: [403, 404],
-  async handle({ page, request }, deps) {
-    const slice = { limit: page.size, offset: page.offset };
-    const { rows, total } = await listWebhooks(deps.db, request.project.id, slice);
-    const items = await Promise.all(rows.map((row) => presentWebhook(row, deps)));
-    return { items, totalElements: total };
-  },
+  handle: ({ page, request: { project } }, deps) =>
+    listed(listWebhooks(deps.db, project.id, page), (row) => presentWebhook(row, deps)),
 });
 
 const getWebhook = route({
@@ -76,10 +66,8 @@ const getWebhook = route({
   path: `${path}/{id}`,
   operationId: "getWebhook",
   summary: "Get a webhook",
-  params: OneParams,
   asOf: { readModels: [webhookProjection] },
   reply: WebhookView,
-  errors: [403, 404],
   handle: async ({ params, request }, deps) =>
     presentWebhook(await mustFindWebhook(deps, request, params.id), deps),
 });
@@ -90,10 +78,8 @@ const postWebhook = route({
   path,
   operationId: "createWebhook",
   summary: "Create a webhook",
-  params: Params,
   body: NewWebhook,
   reply: WebhookView,
-  errors: [403, 404, 422],
   async handle({ body, request }, deps) {
     const webhookId = WebhookId.parse(deterministicId(request.commandId, "webhook"));
     const { id: projectId } = request.project;
@@ -118,10 +104,8 @@ const changeWebhook = route({
   operationId: "changeWebhook",
   summary: "Change a webhook",
   description: "What is left out stays. A webhook that was switched off is on again.",
-  params: OneParams,
   body: ChangedWebhook,
   reply: WebhookView,
-  errors: [403, 404, 422],
   async handle({ params, body, request }, deps) {
     const { id: projectId } = request.project;
     const { url, secret, events } = body;
@@ -146,9 +130,7 @@ const deleteWebhook = route({
   path: `${path}/{id}/delete`,
   operationId: "deleteWebhook",
   summary: "Delete a webhook and the log of its deliveries",
-  params: OneParams,
   reply: "empty",
-  errors: [403, 404],
   async handle({ params, request }, deps) {
     await mustFindWebhook(deps, request, params.id);
     const command = {
@@ -169,15 +151,10 @@ export const webhookRoutes: readonly Route[] = [
 ];
 
 /** @throws Refusal not_found, also for a webhook of another project */
-export async function mustFindWebhook(
-  { db }: Pick<Deps, "db">,
-  { project }: Pick<ProjectRequest, "project">,
-  id: string,
-): Promise<WebhookRow> {
-  const row = await findWebhook(db, project.id, id);
-  if (row !== undefined) return row;
-  throw new Refusal("not_found", "webhook.not_found", "Webhook not found.");
-}
+export const mustFindWebhook = oneInProject(
+  findWebhook,
+  () => new Refusal("not_found", "webhook.not_found", "Webhook not found."),
+);
 
 async function sealedSecret(
   { vault }: Pick<Deps, "vault">,

@@ -28,7 +28,7 @@ const failures = {
 } as const;
 
 const common = { tag: "test", summary: "Test", scope: "none", access: "anonymous" } as const;
-const declared = { ...common, method: "get", errors: [] } as const;
+const declared = { ...common, method: "get" } as const;
 
 const { url, log } = await serveRoutes([
   route({
@@ -101,7 +101,6 @@ const { url, log } = await serveRoutes([
     operationId: "deleteThing",
     reply: "empty",
     status: 204,
-    errors: [],
     handle: async () => undefined,
   }),
 ]);

@@ -38,7 +38,6 @@ const { url } = await serveRoutes([
     body: Body,
     reply: z.object({ body: Body, query: z.unknown() }),
     status: 201,
-    errors: [400, 422],
     handle: async ({ body, query }) => ({ body, query }),
   }),
   route({
@@ -51,7 +50,6 @@ const { url } = await serveRoutes([
     access: "user",
     body: z.object({ reason: z.string().optional() }),
     reply: "empty",
-    errors: [],
     handle: async () => undefined,
   }),
   route({
@@ -65,9 +63,8 @@ const { url } = await serveRoutes([
     query: z.object({ q: z.string().optional() }),
     list: "numberList",
     reply: z.int(),
-    errors: [],
     handle: async ({ page }) => ({
-      items: Array.from({ length: 250 }, (_, n) => n).slice(page.offset, page.offset + page.size),
+      items: Array.from({ length: 250 }, (_, n) => n).slice(page.offset, page.offset + page.limit),
       totalElements: 250,
     }),
   }),

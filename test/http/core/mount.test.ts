@@ -9,7 +9,7 @@ import { serveRoutes } from "../../support/app/machinery.ts";
 
 const Text = z.object({ at: z.string() });
 
-function at<P extends `/${string}`>(method: "get" | "post" | "put", path: P, params?: z.ZodType) {
+function at<P extends `/${string}`>(method: "get" | "post" | "put", path: P, params?: z.ZodObject) {
   return route({
     method,
     path,
@@ -20,7 +20,6 @@ function at<P extends `/${string}`>(method: "get" | "post" | "put", path: P, par
     access: "anonymous",
     ...(params && { params }),
     reply: Text,
-    errors: [404],
     handle: async ({ params: given }) => ({ at: `${path} ${JSON.stringify(given)}` }),
   });
 }

@@ -6,7 +6,7 @@ import pino from "pino";
 
 import { accessLog } from "../../../src/http/core/access-log.ts";
 import { clientSignal, whenClosed } from "../../../src/http/core/peer.ts";
-import { downloadLimits } from "../../../src/http/core/serve.ts";
+import { transferLimits } from "../../../src/http/core/serve.ts";
 import { watchConnection } from "../../../src/http/core/stream.ts";
 import { documentsFor } from "../../../src/http/registry/proxy/document-budget.ts";
 
@@ -22,7 +22,7 @@ describe("what runs when an answer is out", () => {
     let watched = 0;
     const log = pino({ level: "silent" });
     await accessLog(log, () => (watched += 1))(ctx as never, async () => undefined);
-    watchConnection(ctx, downloadLimits, () => (watched += 1));
+    watchConnection(ctx, transferLimits, () => (watched += 1));
     documentsFor(ctx);
     const signal = clientSignal(ctx)();
     expect(res.listenerCount("close")).to.equal(1);

@@ -21,7 +21,6 @@ const routes = [
     access: "user",
     body: z.object({ a: z.int() }),
     reply: z.object({ a: z.int() }),
-    errors: [],
     handle: async ({ body }) => body,
   }),
   route({
@@ -33,7 +32,6 @@ const routes = [
     scope: "none",
     access: "user",
     reply: z.object({ done: z.boolean() }),
-    errors: [],
     handle: async () => {
       await new Promise<void>((resolve) => waiting.push(resolve));
       return { done: true };

@@ -92,7 +92,7 @@ function faultsOf({ path, operation }: (typeof operations)[number]): readonly st
 
 describe("a schema in OpenAPI", () => {
   const Thing = z.object({ pattern: z.string(), at: z.iso.datetime() }).meta({ id: "Thing" });
-  const declared = { tag: "T", summary: "S", scope: "none", access: "user", errors: [] } as const;
+  const declared = { tag: "T", summary: "S", scope: "none", access: "user" } as const;
 
   it("keeps fields that are called like keywords, and is shared by its id", () => {
     const made = openApi([

@@ -14,7 +14,6 @@ const administrate = route({
   scope: "USER_WRITE",
   access: "admin",
   reply: "empty",
-  errors: [403],
   handle: async () => undefined,
 });
 

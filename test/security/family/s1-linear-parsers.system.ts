@@ -54,10 +54,11 @@ const multipart = "multipart/form-data; boundary=frontier";
 
 async function files(text: string): Promise<void> {
   const body = Readable.from([Buffer.from(text)]);
-  const take = async ({ content }: { content: Readable }): Promise<void> => {
+  const take = async ({ content }: { content: Readable }) => {
     for await (const _ of content);
+    return { blob: { release: async () => undefined } };
   };
-  const form = { key: "files", filesMax: 100, take, undo: async () => undefined };
+  const form = { key: "files", filesMax: 100, take };
   await receiveFiles({ contentType: multipart, body } as Parameters<typeof receiveFiles>[0], form);
 }
 

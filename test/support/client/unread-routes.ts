@@ -5,7 +5,7 @@ import { route } from "../../../src/http/core/route.ts";
 import { Refusal } from "../../../src/platform/refusal.ts";
 
 export const megabytes = (count: number): number => count * 1024 ** 2;
-const declared = { tag: "test", scope: "none", access: "user", errors: [] } as const;
+const declared = { tag: "test", scope: "none", access: "user" } as const;
 
 /** Emits `deleted`. */
 export const handled = new EventEmitter();

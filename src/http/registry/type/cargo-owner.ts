@@ -10,7 +10,7 @@ import { listAdministrators, type UserRow } from "../../../projections/user/user
 import { jsonAnswer } from "../../core/answer.ts";
 import { bodyLimitsDefault, readJson } from "../../core/body.ts";
 import type { Deps } from "../../core/deps.ts";
-import { check, invalid, nameLengthMax } from "../../core/schema.ts";
+import { checked, nameLengthMax } from "../../core/schema.ts";
 import { orNotFound, packageNotFound } from "../../package/request.ts";
 import { packageIdsIn } from "../source.ts";
 import type { NativeCall, NativeRequest } from "../type.ts";
@@ -71,10 +71,9 @@ async function usersNamed(
   deps: Deps,
 ): Promise<Readonly<{ named: readonly string[]; owners: ReadonlySet<string> }>> {
   await mustHaveCrate(native, deps);
-  const body = check(Users, (await readJson(native.ctx, bodyLimitsDefault)).json);
-  if (!body.ok) throw invalid(body.errors);
+  const { users } = checked(Users, (await readJson(native.ctx, bodyLimitsDefault)).json);
   const owners = await ownersOf(native.repository, deps);
-  const named = body.data.users.map((login) => login.toLowerCase());
+  const named = users.map((login) => login.toLowerCase());
   return { named, owners: new Set(owners.map(({ alias }) => alias.toLowerCase())) };
 }
 

@@ -7,20 +7,15 @@ import {
   normalizedComposerVersion,
 } from "../../../platform/package/composer.ts";
 import type { PackageName } from "../../../platform/package/coordinates.ts";
-import {
-  coordinatesOf,
-  packageFileIdOf,
-  packageVersionIdOf,
-} from "../../../platform/package/coordinates.ts";
 import { readComposerPackage } from "../../../platform/package/reader/file-reader.ts";
 import type { ListedFile } from "../../../projections/package/registry.ts";
 import { searchNames } from "../../../projections/package/registry-index.ts";
 import { emptyAnswer, jsonAnswer } from "../../core/answer.ts";
 import { orNotFound, packageNotFound } from "../../package/request.ts";
 import { dated, filesNamed, metadataOf, stateOfRepository } from "../document.ts";
-import { sendFile } from "../send-file.ts";
-import { deploymentOf, localSources, mustAllowDeletion, packageIdsFor } from "../source.ts";
-import { change } from "../store.ts";
+import { sendNamed } from "../send-file.ts";
+import { localSources } from "../source.ts";
+import { deleteVersion } from "../store.ts";
 import type { NativeCall, NativeRequest, RegistryType } from "../type.ts";
 import { storeUpload } from "../upload.ts";
 
@@ -97,11 +92,9 @@ const download: NativeCall = {
   async handle(native, deps) {
     const packageName = nameIn(native);
     const version = orNotFound(() => composerVersion(native.params["version"] ?? ""));
-    const ids = await packageIdsFor(native.repository, { type, name: packageName }, deps);
-    const file = composerFileName(packageName, version);
-    if (native.params["file"] !== file) throw packageNotFound();
-    const fileIds = ids.map((id) => packageFileIdOf(packageVersionIdOf(id, version), file));
-    return sendFile(fileIds, native.request, deps);
+    const fileName = composerFileName(packageName, version);
+    if (native.params["file"] !== fileName) throw packageNotFound();
+    return sendNamed(native, type, { packageName, version, fileName }, deps);
   },
 };
 
@@ -128,13 +121,11 @@ const remove: NativeCall = {
   right: "write",
   operationId: "delete-composer-version",
   async handle(native, deps) {
-    const target = await deploymentOf(native.repository, deps);
-    mustAllowDeletion(target);
-    const version = orNotFound(() => composerVersion(native.params["version"] ?? ""));
-    const named = { packageName: nameIn(native), version };
-    const { packageId, packageVersionId: id } = coordinatesOf(target.id, type, named);
-    const command = { type: "DeletePackageVersion", packageId } as const;
-    await change({ id, command }, native.request, deps);
+    const named = () => {
+      const version = orNotFound(() => composerVersion(native.params["version"] ?? ""));
+      return { packageName: nameIn(native), version };
+    };
+    await deleteVersion(native, type, named, deps);
     return emptyAnswer(204);
   },
 };

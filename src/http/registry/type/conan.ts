@@ -14,7 +14,6 @@ import {
 import {
   coordinatesOf,
   mismatch,
-  packageFileIdOf,
   packageIdOf,
   packageVersionIdOf,
 } from "../../../platform/package/coordinates.ts";
@@ -30,14 +29,8 @@ import { emptyAnswer, jsonAnswer, streamAnswer } from "../../core/answer.ts";
 import type { Deps } from "../../core/deps.ts";
 import { fileNotFound, orNotFound, packageNotFound } from "../../package/request.ts";
 import { filesNamed, metadataOf } from "../document.ts";
-import { sendFile } from "../send-file.ts";
-import {
-  deploymentOf,
-  localSources,
-  mustAllowDeletion,
-  packageIdsFor,
-  packageIdsIn,
-} from "../source.ts";
+import { sendNamed } from "../send-file.ts";
+import { deploymentOf, localSources, mustAllowDeletion, packageIdsIn } from "../source.ts";
 import { change } from "../store.ts";
 import { type NativeCall, type NativeRequest, plainError, type RegistryType } from "../type.ts";
 import { storeUpload } from "../upload.ts";
@@ -155,15 +148,14 @@ const getFile: NativeCall = {
   path: new RegExp(`^${either}/files/(?<path>.+)$`),
   right: "read",
   operationId: "get-conan-file",
-  async handle({ params, repository, request }, deps) {
+  async handle(native, deps) {
+    const { params } = native;
     const of = orNotFound(() => ({
-      name: nameIn(params),
+      packageName: nameIn(params),
       version: revisionIn(params),
-      path: conanPath(params["path"] ?? ""),
+      fileName: conanPath(params["path"] ?? ""),
     }));
-    const ids = await packageIdsFor(repository, { type, name: of.name }, deps);
-    const fileIds = ids.map((id) => packageFileIdOf(packageVersionIdOf(id, of.version), of.path));
-    return sendFile(fileIds, request, deps);
+    return sendNamed(native, type, of, deps);
   },
 };
 

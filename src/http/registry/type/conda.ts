@@ -5,11 +5,6 @@ import {
   condaSubdirs,
   isFirstFormat,
 } from "../../../platform/package/conda.ts";
-import {
-  coordinatesOf,
-  packageFileIdOf,
-  packageVersionIdOf,
-} from "../../../platform/package/coordinates.ts";
 import { readConda } from "../../../platform/package/reader/file-reader.ts";
 import { zstdFrame } from "../../../platform/zstd-frame.ts";
 import type { ListedFile } from "../../../projections/package/registry.ts";
@@ -24,9 +19,8 @@ import {
   type RepositoryState,
   stateOfRepository,
 } from "../document.ts";
-import { sendFile } from "../send-file.ts";
-import { deploymentOf, mustAllowDeletion, packageIdsFor } from "../source.ts";
-import { change } from "../store.ts";
+import { sendNamed } from "../send-file.ts";
+import { deleteVersion } from "../store.ts";
 import { type NativeCall, plainError, type RegistryType } from "../type.ts";
 import { storeUpload } from "../upload.ts";
 
@@ -115,12 +109,10 @@ const download: NativeCall = {
   path: new RegExp(`^${file}$`),
   right: "read",
   operationId: "download-conda-package",
-  async handle({ params, repository, request }, deps) {
-    const { subdir = "", file: name = "" } = params;
-    const named = orNotFound(() => condaNames(subdir, name));
-    const ids = await packageIdsFor(repository, { type, name: named.packageName }, deps);
-    const fileIds = ids.map((id) => packageFileIdOf(packageVersionIdOf(id, named.version), name));
-    return sendFile(fileIds, request, deps);
+  async handle(native, deps) {
+    const { subdir = "", file: fileName = "" } = native.params;
+    const named = orNotFound(() => condaNames(subdir, fileName));
+    return sendNamed(native, type, { ...named, fileName }, deps);
   },
 };
 
@@ -143,12 +135,10 @@ const remove: NativeCall = {
   path: new RegExp(`^${file}$`),
   right: "write",
   operationId: "delete-conda-package",
-  async handle({ params, repository, request }, deps) {
-    const target = await deploymentOf(repository, deps);
-    mustAllowDeletion(target);
-    const named = orNotFound(() => condaNames(params["subdir"] ?? "", params["file"] ?? ""));
-    const { packageId, packageVersionId: id } = coordinatesOf(target.id, type, named);
-    await change({ id, command: { type: "DeletePackageVersion", packageId } }, request, deps);
+  async handle(native, deps) {
+    const { subdir = "", file: fileName = "" } = native.params;
+    const named = () => orNotFound(() => condaNames(subdir, fileName));
+    await deleteVersion(native, type, named, deps);
     return emptyAnswer(204);
   },
 };

@@ -2,11 +2,6 @@ import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import { isRecord } from "../../../platform/is-record.ts";
 import {
-  coordinatesOf,
-  packageFileIdOf,
-  packageVersionIdOf,
-} from "../../../platform/package/coordinates.ts";
-import {
   compareCran,
   cranFileName,
   cranName,
@@ -17,12 +12,11 @@ import { readCran } from "../../../platform/package/reader/file-reader.ts";
 import { Refusal } from "../../../platform/refusal.ts";
 import type { ListedFile } from "../../../projections/package/registry.ts";
 import { packagesWithFiles } from "../../../projections/package/registry-index.ts";
-import { emptyAnswer, jsonAnswer } from "../../core/answer.ts";
+import { emptyAnswer, jsonAnswer, textAnswer } from "../../core/answer.ts";
 import { fileNotFound, orNotFound } from "../../package/request.ts";
 import { dated, keptDocument, metadataOf, stateOfRepository } from "../document.ts";
-import { sendFile } from "../send-file.ts";
-import { deploymentOf, mustAllowDeletion, packageIdsFor } from "../source.ts";
-import { change } from "../store.ts";
+import { sendNamed } from "../send-file.ts";
+import { deleteVersion } from "../store.ts";
 import { type NativeCall, type NativeRequest, plainError, type RegistryType } from "../type.ts";
 import { storeUpload } from "../upload.ts";
 
@@ -57,12 +51,7 @@ const getPackages: NativeCall = {
     const key = `cran:${path}:${isPacked}:${state.key}`;
     const body = await keptDocument(key, make, ({ length }) => length);
     const contentType = isPacked ? "application/gzip" : "text/plain; charset=utf-8";
-    return dated(
-      native,
-      state,
-      { status: 200, headers: { "Content-Type": contentType }, body },
-      deps,
-    );
+    return dated(native, state, textAnswer(body, contentType), deps);
   },
 };
 
@@ -93,12 +82,10 @@ const download: NativeCall = {
   right: "read",
   operationId: "download-cran-package",
   async handle(native, deps) {
-    const { packageName: name, version, fileName } = orNotFound(() => namedBy(native));
-    const archived = native.params["archived"] ?? name.name;
-    if (archived !== name.name) throw fileNotFound();
-    const ids = await packageIdsFor(native.repository, { type, name }, deps);
-    const fileIds = ids.map((id) => packageFileIdOf(packageVersionIdOf(id, version), fileName));
-    return sendFile(fileIds, native.request, deps);
+    const named = orNotFound(() => namedBy(native));
+    const { name } = named.packageName;
+    if ((native.params["archived"] ?? name) !== name) throw fileNotFound();
+    return sendNamed(native, type, named, deps);
   },
 };
 
@@ -127,12 +114,7 @@ const remove: NativeCall = {
   right: "write",
   operationId: "delete-cran-version",
   async handle(native, deps) {
-    const target = await deploymentOf(native.repository, deps);
-    mustAllowDeletion(target);
-    const named = orNotFound(() => namedBy(native));
-    const { packageId, packageVersionId: id } = coordinatesOf(target.id, type, named);
-    const command = { type: "DeletePackageVersion", packageId } as const;
-    await change({ id, command }, native.request, deps);
+    await deleteVersion(native, type, () => orNotFound(() => namedBy(native)), deps);
     return emptyAnswer(204);
   },
 };

@@ -1,25 +1,19 @@
 import { promisify } from "node:util";
 import { gunzip } from "node:zlib";
 import {
-  coordinatesOf,
-  packageFileIdOf,
-  packageVersionIdOf,
-} from "../../../platform/package/coordinates.ts";
-import {
   debFileName,
   debianName,
   debianPlace,
   debianVersion,
 } from "../../../platform/package/debian.ts";
 import { readDeb } from "../../../platform/package/reader/file-reader.ts";
-import { type Answer, emptyAnswer, jsonAnswer } from "../../core/answer.ts";
+import { type Answer, emptyAnswer, jsonAnswer, textAnswer } from "../../core/answer.ts";
 import type { Deps } from "../../core/deps.ts";
 import { fileNotFound, orNotFound } from "../../package/request.ts";
 import { dated } from "../document.ts";
-import { sendFile } from "../send-file.ts";
+import { sendNamed } from "../send-file.ts";
 import { getSigningKey } from "../signing.ts";
-import { deploymentOf, mustAllowDeletion, packageIdsFor } from "../source.ts";
-import { change } from "../store.ts";
+import { deleteVersion } from "../store.ts";
 import { type NativeCall, type NativeRequest, plainError, type RegistryType } from "../type.ts";
 import { storeUpload } from "../upload.ts";
 import { type DebianList, type Distribution, distributionOf, listByHash } from "./debian-index.ts";
@@ -34,12 +28,6 @@ async function mustFind(native: NativeRequest, deps: Deps): Promise<Distribution
   if (found === undefined) throw fileNotFound();
   return found;
 }
-
-const textAnswer = (body: string | Buffer, contentType = "text/plain; charset=utf-8"): Answer => ({
-  status: 200,
-  headers: { "Content-Type": contentType },
-  body,
-});
 
 const getRelease: NativeCall = {
   method: "GET",
@@ -92,22 +80,23 @@ const getByHash: NativeCall = {
   },
 };
 
+const namedBy = ({ params }: NativeRequest, version: string) => {
+  const { distribution = "", component = "", name = "" } = params;
+  const packageName = debianName(name, debianPlace(distribution, component));
+  return { packageName, version: debianVersion(version) };
+};
+
 const download: NativeCall = {
   method: "GET",
   path: new RegExp(`^${pool}/(?<name>[^/]+)/(?<epoch>\\d{1,9})/(?<file>[^/]+\\.deb)$`),
   right: "read",
   operationId: "download-debian-package",
-  async handle({ params, repository, request }, deps) {
-    const { distribution = "", component = "", name = "", epoch = "", file = "" } = params;
-    const [, upstreamVersion = "", architecture = ""] = file.slice(0, -".deb".length).split("_");
-    const of = orNotFound(() => ({
-      name: debianName(name, debianPlace(distribution, component)),
-      version: debianVersion(`${epoch}:${upstreamVersion}`),
-    }));
-    if (file !== debFileName(name, of.version.version, architecture)) throw fileNotFound();
-    const ids = await packageIdsFor(repository, { type, name: of.name }, deps);
-    const fileIds = ids.map((id) => packageFileIdOf(packageVersionIdOf(id, of.version), file));
-    return sendFile(fileIds, request, deps);
+  async handle(native, deps) {
+    const { epoch = "", name = "", file: fileName = "" } = native.params;
+    const [, upstream = "", architecture = ""] = fileName.slice(0, -".deb".length).split("_");
+    const of = orNotFound(() => namedBy(native, `${epoch}:${upstream}`));
+    if (fileName !== debFileName(name, of.version.version, architecture)) throw fileNotFound();
+    return sendNamed(native, type, { ...of, fileName }, deps);
   },
 };
 
@@ -132,16 +121,9 @@ const remove: NativeCall = {
   path: new RegExp(`^${pool}/(?<name>[^/]+)/(?<version>[^/]+)$`),
   right: "write",
   operationId: "delete-debian-version",
-  async handle({ params, repository, request }, deps) {
-    const target = await deploymentOf(repository, deps);
-    mustAllowDeletion(target);
-    const { distribution = "", component = "", name = "", version = "" } = params;
-    const named = orNotFound(() => ({
-      packageName: debianName(name, debianPlace(distribution, component)),
-      version: debianVersion(version),
-    }));
-    const { packageId, packageVersionId: id } = coordinatesOf(target.id, type, named);
-    await change({ id, command: { type: "DeletePackageVersion", packageId } }, request, deps);
+  async handle(native, deps) {
+    const named = () => orNotFound(() => namedBy(native, native.params["version"] ?? ""));
+    await deleteVersion(native, type, named, deps);
     return emptyAnswer(204);
   },
 };

@@ -14,10 +14,10 @@ import { emptyAnswer, jsonAnswer } from "../../core/answer.ts";
 import { HttpRefusal } from "../../core/errors.ts";
 import { receiveAttachedFile } from "../../file/attached.ts";
 import { versionNotFound } from "../../package/request.ts";
-import { sendFile } from "../send-file.ts";
-import { deploymentOf, mustAllowDeletion, packageIdsFor, packageIdsIn } from "../source.ts";
-import { change, type Inspected, receive, record, uploadBytesMax } from "../store.ts";
-import { type NativeRequest, plainError, type RegistryType } from "../type.ts";
+import { sendNamed } from "../send-file.ts";
+import { deploymentOf, packageIdsIn } from "../source.ts";
+import { deleteVersion, type Inspected, receive, record, uploadBytesMax } from "../store.ts";
+import { plainError, type RegistryType } from "../type.ts";
 
 const form = /^[A-Za-z0-9._+~@-](?:[A-Za-z0-9._+~@ -]{0,253}[A-Za-z0-9._+~@-])?$/;
 const filePath = /^(?<name>[^/]+)\/(?<version>[^/]+)\/(?<file>[^/]+)$/;
@@ -30,12 +30,7 @@ function fileCalls(type: PackageType): RegistryType["calls"] {
       path: filePath,
       right: "read",
       operationId: `download-${type}-file`,
-      async handle({ params, repository, request }, deps) {
-        const { packageName: name, version, fileName } = namedBy(params);
-        const ids = await packageIdsFor(repository, { type, name }, deps);
-        const fileIds = ids.map((id) => packageFileIdOf(packageVersionIdOf(id, version), fileName));
-        return sendFile(fileIds, request, deps);
-      },
+      handle: async (native, deps) => sendNamed(native, type, namedBy(native.params), deps),
     },
     {
       method: "PUT",
@@ -53,7 +48,6 @@ function fileCalls(type: PackageType): RegistryType["calls"] {
         const received = await receiveAttachedFile(request, {
           bytesMax: await uploadBytesMax(target, deps),
           take: (content) => receive(content, { target, inspect }, request, deps),
-          undo: ({ blob }) => blob.release(),
         });
         const expected = request.header("x-checksum-sha256").toLowerCase();
         if (expected !== "" && expected !== received.blob.digest) {
@@ -99,12 +93,9 @@ function versionCalls(type: PackageType): RegistryType["calls"] {
       path: versionPath,
       right: "write",
       operationId: `delete-${type}-version`,
-      async handle({ params, repository, request }: NativeRequest, deps) {
-        const target = await deploymentOf(repository, deps);
-        mustAllowDeletion(target);
-        const name = namedBy({ ...params, file: "list" });
-        const { packageId, packageVersionId: id } = coordinatesOf(target.id, type, name);
-        await change({ id, command: { type: "DeletePackageVersion", packageId } }, request, deps);
+      async handle(native, deps) {
+        const named = () => namedBy({ ...native.params, file: "list" });
+        await deleteVersion(native, type, named, deps);
         return emptyAnswer(204);
       },
     },

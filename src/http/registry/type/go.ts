@@ -1,8 +1,6 @@
 import { z } from "zod";
 import {
-  coordinatesOf,
   type PackageName,
-  type PackageVersionName,
   packageFileIdOf,
   packageVersionIdOf,
 } from "../../../platform/package/coordinates.ts";
@@ -18,24 +16,18 @@ import {
 } from "../../../platform/package/go.ts";
 import { readGoModule } from "../../../platform/package/reader/file-reader.ts";
 import { findListedFile, type ListedFile } from "../../../projections/package/registry.ts";
-import { type Answer, emptyAnswer, jsonAnswer } from "../../core/answer.ts";
+import { type Answer, emptyAnswer, jsonAnswer, textAnswer } from "../../core/answer.ts";
 import type { Deps } from "../../core/deps.ts";
 import { orNotFound, packageNotFound, versionNotFound } from "../../package/request.ts";
 import { filesNamed, metadataOf } from "../document.ts";
 import { sendFile } from "../send-file.ts";
-import { deploymentOf, mustAllowDeletion, packageIdsFor } from "../source.ts";
-import { change } from "../store.ts";
+import { packageIdsFor } from "../source.ts";
+import { deleteVersion } from "../store.ts";
 import { type NativeCall, type NativeRequest, plainError, type RegistryType } from "../type.ts";
 import { storeUpload } from "../upload.ts";
 
 const type = "go";
 const Metadata = z.object({ mod: z.string().catch("") });
-
-const textAnswer = (body: string): Answer => ({
-  status: 200,
-  headers: { "Content-Type": "text/plain; charset=utf-8" },
-  body,
-});
 
 function moduleIn({ params }: Pick<NativeRequest, "params">): PackageName {
   const path = unescapedGo(params["module"] ?? "");
@@ -154,14 +146,11 @@ const remove: NativeCall = {
   right: "write",
   operationId: "delete-go-version",
   async handle(native, deps) {
-    const target = await deploymentOf(native.repository, deps);
-    mustAllowDeletion(target);
-    const packageName = moduleIn(native);
-    const version: PackageVersionName = versionIn(native, packageName);
-    const of = coordinatesOf(target.id, type, { packageName, version });
-    const { packageId, packageVersionId: id } = of;
-    const command = { type: "DeletePackageVersion", packageId } as const;
-    await change({ id, command }, native.request, deps);
+    const named = () => {
+      const packageName = moduleIn(native);
+      return { packageName, version: versionIn(native, packageName) };
+    };
+    await deleteVersion(native, type, named, deps);
     return emptyAnswer(204);
   },
 };

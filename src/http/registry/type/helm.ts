@@ -1,24 +1,19 @@
 import semver from "semver";
 import { isRecord } from "../../../platform/is-record.ts";
-import {
-  coordinatesOf,
-  type PackageFileName,
-  packageFileIdOf,
-  packageVersionIdOf,
-} from "../../../platform/package/coordinates.ts";
+import type { PackageFileName } from "../../../platform/package/coordinates.ts";
 import { helmName, helmVersion } from "../../../platform/package/helm.ts";
 import { readChart, readProvenance } from "../../../platform/package/reader/file-reader.ts";
 import { Refusal } from "../../../platform/refusal.ts";
 import type { ListedFile } from "../../../projections/package/registry.ts";
 import { packagesWithFiles } from "../../../projections/package/registry-index.ts";
-import { jsonAnswer } from "../../core/answer.ts";
+import { jsonAnswer, textAnswer } from "../../core/answer.ts";
 import type { Deps } from "../../core/deps.ts";
 import { receiveFiles } from "../../file/multipart.ts";
 import { fileNotFound, orNotFound, versionNotFound } from "../../package/request.ts";
 import { filesNamed, keptDocument, metadataOf, stateOfRepository } from "../document.ts";
-import { sendFile } from "../send-file.ts";
-import { deploymentOf, mustAllowDeletion, packageIdsFor } from "../source.ts";
-import { change, type Received, receive, recordAll, uploadBytesMax } from "../store.ts";
+import { sendNamed } from "../send-file.ts";
+import { deploymentOf } from "../source.ts";
+import { deleteVersion, type Received, receive, recordAll, uploadBytesMax } from "../store.ts";
 import type { NativeCall, NativeRequest, RegistryType } from "../type.ts";
 import { storeUpload } from "../upload.ts";
 
@@ -76,11 +71,8 @@ const getIndex: NativeCall = {
   right: "read",
   operationId: "get-helm-index",
   // JSON is YAML, and quicker to read.
-  handle: async (native, deps) => ({
-    status: 200,
-    headers: { "Content-Type": "application/yaml; charset=utf-8" },
-    body: await index(native, deps),
-  }),
+  handle: async (native, deps) =>
+    textAnswer(await index(native, deps), "application/yaml; charset=utf-8"),
 };
 
 const download: NativeCall = {
@@ -88,16 +80,14 @@ const download: NativeCall = {
   path: /^charts\/(?<name>[^/]+)\/(?<file>[^/]+\.tgz)(?<provenance>\.prov)?$/,
   right: "read",
   operationId: "download-helm-chart",
-  async handle({ params, repository, request }, deps) {
-    const name = orNotFound(() => helmName(params["name"] ?? ""));
-    const file = params["file"] ?? "";
-    if (!file.startsWith(`${name.name}-`)) throw fileNotFound();
-    const versionText = file.slice(name.name.length + 1, -".tgz".length);
+  async handle(native, deps) {
+    const { name = "", file = "", provenance = "" } = native.params;
+    const packageName = orNotFound(() => helmName(name));
+    if (!file.startsWith(`${packageName.name}-`)) throw fileNotFound();
+    const versionText = file.slice(packageName.name.length + 1, -".tgz".length);
     const version = orNotFound(() => helmVersion(versionText));
-    const ids = await packageIdsFor(repository, { type, name }, deps);
-    const fileName = `${file}${params["provenance"] ?? ""}`;
-    const fileIds = ids.map((id) => packageFileIdOf(packageVersionIdOf(id, version), fileName));
-    return sendFile(fileIds, request, deps);
+    const fileName = `${file}${provenance}`;
+    return sendNamed(native, type, { packageName, version, fileName }, deps);
   },
 };
 
@@ -118,7 +108,6 @@ async function storeForm(native: NativeRequest, deps: Deps): Promise<void> {
       return receive(content, { target, inspect }, request, deps);
     },
     field: () => undefined,
-    undo: ({ blob }) => blob.release(),
   });
   await recordAll(received, { target, type, mustStill }, request, deps);
 }
@@ -198,15 +187,10 @@ const remove: NativeCall = {
   path: /^api\/charts\/(?<name>[^/]+)\/(?<version>[^/]+)$/,
   right: "write",
   operationId: "delete-helm-chart",
-  async handle({ params, repository, request }, deps) {
-    const target = await deploymentOf(repository, deps);
-    mustAllowDeletion(target);
-    const named = orNotFound(() => ({
-      packageName: helmName(params["name"] ?? ""),
-      version: helmVersion(params["version"] ?? ""),
-    }));
-    const { packageId, packageVersionId: id } = coordinatesOf(target.id, type, named);
-    await change({ id, command: { type: "DeletePackageVersion", packageId } }, request, deps);
+  async handle(native, deps) {
+    const { name = "", version = "" } = native.params;
+    const named = () => ({ packageName: helmName(name), version: helmVersion(version) });
+    await deleteVersion(native, type, () => orNotFound(named), deps);
     return jsonAnswer(200, { deleted: true });
   },
 };

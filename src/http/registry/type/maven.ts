@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { buffer } from "node:stream/consumers";
 import type { PackageId } from "../../../events/core/ids.ts";
 import {
   type PackageName,
@@ -176,11 +177,8 @@ async function sumOf(path: string, sum: Sum, native: NativeRequest, deps: Deps):
   throw fileNotFound();
 }
 
-async function bodyText({ request }: NativeRequest, bytesMax: number): Promise<string> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of request.incoming(bytesMax).body) chunks.push(chunk as Buffer);
-  return Buffer.concat(chunks).toString("utf8");
-}
+const bodyText = async ({ request }: NativeRequest, bytesMax: number): Promise<string> =>
+  (await buffer(request.incoming(bytesMax).body)).toString("utf8");
 
 /** Sums are compared and never stored; of a file that has not come yet there is nothing to compare. */
 async function takeSum(path: string, sum: Sum, native: NativeRequest, deps: Deps): Promise<Answer> {
@@ -249,7 +247,6 @@ export const mavenType: RegistryType = {
         const received = await receiveAttachedFile(request, {
           bytesMax: await uploadBytesMax(target, deps),
           take: (content) => receive(content, { target, inspect }, request, deps),
-          undo: ({ blob }) => blob.release(),
         });
         await record(received, { target, type, mustStill }, request, deps);
         return emptyAnswer(201);

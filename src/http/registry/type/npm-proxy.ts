@@ -1,7 +1,6 @@
 import { invariant } from "../../../platform/invariant.ts";
 import { Limit } from "../../../platform/limit.ts";
 import type { PackageName } from "../../../platform/package/coordinates.ts";
-import { npmName } from "../../../platform/package/npm.ts";
 import type {
   PackumentAnswer,
   PackumentDist,
@@ -19,11 +18,7 @@ import { failed, proxyOf, upstreamUrl } from "../proxy/upstream.ts";
 import { upstreamBusy } from "../proxy/upstream-busy.ts";
 import type { NativeRequest, ProxyCall } from "../type.ts";
 import { type Given, GivenCache } from "./npm-given.ts";
-
-const jsonType = "application/json; charset=utf-8";
-const shortType = "application/vnd.npm.install-v1+json";
-const name = "(?<name>@[^/]+/[^/]+|[^@/-][^/]*)";
-const at = (rest: string): RegExp => new RegExp(`^${name}${rest}$`);
+import { at, jsonType, nameIn, shortType } from "./npm-path.ts";
 
 /** The documents of the largest packages have some 20 MiB. */
 const documentBytesMax = 64 * 1024 ** 2;
@@ -36,11 +31,6 @@ const turns = new Limit({
   waitersShare: 248,
   refusal: upstreamBusy,
 });
-
-function names(params: NativeRequest["params"]): PackageName {
-  const [first = "", second] = (params["name"] ?? "").split("/");
-  return second === undefined ? npmName(undefined, first) : npmName(first, second);
-}
 
 type PackumentRequest = Readonly<{
   /** Undefined for whichever is kept. */
@@ -57,7 +47,7 @@ const given = new GivenCache(16 * 1024 ** 2);
  */
 async function packument(native: NativeRequest, of: PackumentRequest, deps: Deps): Promise<Given> {
   const proxy = proxyOf(native.repository);
-  const { name } = orNotFound(() => names(native.params));
+  const { name } = orNotFound(() => nameIn(native.params));
   const forms = of.isShort === undefined ? ["full", "short"] : [of.isShort ? "short" : "full"];
   const kept = await keptDigest(
     proxy,
@@ -104,7 +94,7 @@ function jsonOf(answer: PackumentAnswer, type: string): Answer {
 const getPackument: ProxyCall = {
   path: at(""),
   operationId: "get-proxied-npm-package",
-  names,
+  names: nameIn,
   async handle(native, deps) {
     const isShort = native.request.header("accept").includes(shortType);
     const want = { kind: "document", base: native.base } as const;
@@ -117,7 +107,7 @@ const getPackument: ProxyCall = {
 const getManifest: ProxyCall = {
   path: at("/(?<version>[^/-][^/]*)"),
   operationId: "get-proxied-npm-version",
-  names,
+  names: nameIn,
   async handle(native, deps) {
     const { version = "" } = native.params;
     const want = { kind: "version", base: native.base, version } as const;
@@ -128,12 +118,12 @@ const getManifest: ProxyCall = {
 const getTarball: ProxyCall = {
   path: at("/-/(?<file>[^/]+\\.tgz)"),
   operationId: "download-proxied-npm-tarball",
-  names,
+  names: nameIn,
   async handle(native, deps) {
     const proxy = proxyOf(native.repository);
     const { file = "" } = native.params;
     // The long document serves as well as the short one: whichever is kept is used.
-    const { name } = orNotFound(() => names(native.params));
+    const { name } = orNotFound(() => nameIn(native.params));
     const want = { kind: "dist", file } as const;
     const answer = await packument(native, { isShort: undefined, want }, deps);
     invariant(answer.kind === "dist", "a file was requested");

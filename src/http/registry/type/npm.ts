@@ -1,15 +1,14 @@
+import { buffer } from "node:stream/consumers";
 import semver from "semver";
 import { z } from "zod";
 import type { PackageId } from "../../../events/core/ids.ts";
 import {
-  coordinatesOf,
   mismatch,
   type PackageName,
-  packageFileIdOf,
   packageIdOf,
   packageVersionIdOf,
 } from "../../../platform/package/coordinates.ts";
-import { npmName, npmVersion } from "../../../platform/package/npm.ts";
+import { npmVersion } from "../../../platform/package/npm.ts";
 import { readPublication } from "../../../platform/package/npm-publish.ts";
 import type { Publication } from "../../../platform/package/publication.ts";
 import { readNpmManifest } from "../../../platform/package/reader/file-reader.ts";
@@ -24,31 +23,23 @@ import { jsonAnswer } from "../../core/answer.ts";
 import type { Deps } from "../../core/deps.ts";
 import { orNotFound, packageNotFound, versionNotFound } from "../../package/request.ts";
 import { partsOf, pieceAnswer } from "../part.ts";
-import { sendFile } from "../send-file.ts";
-import { deploymentOf, mustAllowDeletion, packageIdsFor, packageIdsIn } from "../source.ts";
-import { change, receive, record, uploadBytesMax } from "../store.ts";
+import { sendNamed } from "../send-file.ts";
+import { deploymentOf, mustAllowDeletion, packageIdsIn } from "../source.ts";
+import { change, deleteVersion, receive, record, uploadBytesMax } from "../store.ts";
 import { setTag } from "../tag.ts";
 import type { NativeCall, NativeRequest, RegistryType } from "../type.ts";
 import { distTags, manifestOf, npmForm, packument } from "./npm-document.ts";
+import { at, jsonType, name, nameIn, shortType } from "./npm-path.ts";
 import { npmKeptPaths, npmProxy } from "./npm-proxy.ts";
 import { searchNpm } from "./npm-search.ts";
 
 const type = "npm";
-const jsonType = "application/json; charset=utf-8";
-const shortType = "application/vnd.npm.install-v1+json";
-const name = "(?<name>@[^/]+/[^/]+|[^@/-][^/]*)";
-const at = (rest: string): RegExp => new RegExp(`^${name}${rest}$`);
 /** base64 makes three bytes four. */
 const base64Factor = 4 / 3;
 /** A client that deprecates sends the whole document of the package. */
 const documentRoom = 66 * 1024 ** 2;
 
 type Params = NativeRequest["params"];
-
-function nameIn(params: Params): PackageName {
-  const [first = "", second] = (params["name"] ?? "").split("/");
-  return second === undefined ? npmName(undefined, first) : npmName(first, second);
-}
 
 /** The package as its local repositories have it; of a version, the first that has it. @throws 404 */
 async function packageAt(
@@ -147,12 +138,10 @@ const getTarball: NativeCall = {
   path: at("/-/(?<file>[^/]+\\.tgz)"),
   right: "read",
   operationId: "download-npm-tarball",
-  async handle({ params, repository, request }, deps) {
-    const { packageName, version } = orNotFound(() => tarballIn(params));
-    const ids = await packageIdsFor(repository, { type, name: packageName }, deps);
-    const file = fileNameOf(packageName, version.version);
-    const fileIds = ids.map((id) => packageFileIdOf(packageVersionIdOf(id, version), file));
-    return sendFile(fileIds, request, deps);
+  async handle(native, deps) {
+    const { packageName, version } = orNotFound(() => tarballIn(native.params));
+    const fileName = fileNameOf(packageName, version.version);
+    return sendNamed(native, type, { packageName, version, fileName }, deps);
   },
 };
 
@@ -277,12 +266,8 @@ const unpublishTarball: NativeCall = {
   path: at("/-/(?<file>[^/]+\\.tgz)/-rev/[^/]+"),
   right: "write",
   operationId: "unpublish-npm-tarball",
-  async handle({ params, repository, request }, deps) {
-    const target = await deploymentOf(repository, deps);
-    mustAllowDeletion(target);
-    const named = orNotFound(() => tarballIn(params));
-    const { packageId, packageVersionId: id } = coordinatesOf(target.id, type, named);
-    await change({ id, command: { type: "DeletePackageVersion", packageId } }, request, deps);
+  async handle(native, deps) {
+    await deleteVersion(native, type, () => orNotFound(() => tarballIn(native.params)), deps);
     return jsonAnswer(200, { ok: true });
   },
 };
@@ -309,11 +294,8 @@ const putTag: NativeCall = {
     const { params, repository, request } = native;
     const target = await deploymentOf(repository, deps);
     const packageId = packageIdOf(target.id, type, nameIn(params));
-    const chunks: Buffer[] = [];
-    for await (const chunk of request.incoming(1_024).body) chunks.push(chunk as Buffer);
-    const { version } = npmVersion(
-      Buffer.concat(chunks).toString("utf8").replaceAll('"', "").trim(),
-    );
+    const text = (await buffer(request.incoming(1_024).body)).toString("utf8");
+    const { version } = npmVersion(text.replaceAll('"', "").trim());
     const id = packageVersionIdOf(packageId, { version, key: version });
     if (!(await versionsWithIds(deps.db, [id])).has(id)) throw versionNotFound();
     await setTag({ packageId, tag: tagName(params["tag"] ?? ""), version }, request, deps);

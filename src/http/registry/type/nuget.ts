@@ -1,15 +1,11 @@
-import {
-  coordinatesOf,
-  packageFileIdOf,
-  packageVersionIdOf,
-} from "../../../platform/package/coordinates.ts";
+import { coordinatesOf } from "../../../platform/package/coordinates.ts";
 import { nugetName, nugetVersion } from "../../../platform/package/nuget.ts";
 import { readNuspec } from "../../../platform/package/reader/file-reader.ts";
 import { emptyAnswer, jsonAnswer, streamAnswer } from "../../core/answer.ts";
 import type { Deps } from "../../core/deps.ts";
 import { fileNotFound, orNotFound } from "../../package/request.ts";
-import { sendFile } from "../send-file.ts";
-import { deploymentOf, packageIdsFor } from "../source.ts";
+import { sendNamed } from "../send-file.ts";
+import { deploymentOf } from "../source.ts";
 import { change } from "../store.ts";
 import { type NativeCall, type NativeRequest, plainError, type RegistryType } from "../type.ts";
 import { storeUpload } from "../upload.ts";
@@ -45,8 +41,7 @@ const download: NativeCall = {
   right: "read",
   operationId: "download-nuget-file",
   async handle(native, deps) {
-    const { params, repository, request } = native;
-    const { id = "", version = "", file = "", kind } = params;
+    const { id = "", version = "", file = "", kind } = native.params;
     const of = orNotFound(() => ({ name: nugetName(id), version: nugetVersion(version) }));
     const expected = `${of.name.key}.${of.version.key}`;
     if (kind === "nuspec") {
@@ -57,11 +52,9 @@ const download: NativeCall = {
       return streamAnswer(200, { body: one.metadata.nuspec, type: "application/xml" });
     }
     if (file.toLowerCase() !== expected) throw fileNotFound();
-    const ids = await packageIdsFor(repository, { type, name: of.name }, deps);
-    const fileIds = ids.map((each) =>
-      packageFileIdOf(packageVersionIdOf(each, of.version), `${expected}.${kind}`),
-    );
-    return sendFile(fileIds, request, deps);
+    const { name: packageName, version: requested } = of;
+    const named = { packageName, version: requested, fileName: `${expected}.${kind}` };
+    return sendNamed(native, type, named, deps);
   },
 };
 

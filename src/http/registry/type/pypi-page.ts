@@ -1,5 +1,5 @@
 import { pageAround } from "../../../platform/package/simple-page.ts";
-import { type Answer, jsonAnswer } from "../../core/answer.ts";
+import { type Answer, jsonAnswer, textAnswer } from "../../core/answer.ts";
 import type { NativeRequest } from "../type.ts";
 
 export const jsonType = "application/vnd.pypi.simple.v1+json";
@@ -22,11 +22,7 @@ export const htmlPageType = "text/html; charset=utf-8";
 /** A page of links, PEP 503. */
 export function page(title: string, lines: readonly string[]): Answer {
   const [head, tail] = pageAround(title);
-  return {
-    status: 200,
-    headers: { "Content-Type": htmlPageType },
-    body: `${head}${lines.join("\n")}${tail}`,
-  };
+  return textAnswer(`${head}${lines.join("\n")}${tail}`, htmlPageType);
 }
 
 /** JSON (PEP 691) or HTML, as the client prefers. */

@@ -1,3 +1,4 @@
+import { buffer } from "node:stream/consumers";
 import { z } from "zod";
 import {
   coordinatesOf,
@@ -182,7 +183,6 @@ const upload: NativeCall = {
         const inspect = (file: string) => readPypiFile(file, fileName);
         return receive(content, { target, inspect }, request, deps);
       },
-      undo: ({ blob }) => blob.release(),
     });
     // A form without the file was refused.
     if (received === undefined) throw fileNotFound();
@@ -246,9 +246,7 @@ const yank: NativeCall = {
 const Reason = z.object({ reason: z.string().max(1_000).default("") });
 
 async function reasonIn({ incoming }: NativeRequest["request"]): Promise<string> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of incoming(8 * 1024).body) chunks.push(chunk as Buffer);
-  const text = Buffer.concat(chunks).toString("utf8");
+  const text = (await buffer(incoming(8 * 1024).body)).toString("utf8");
   if (text === "") return "";
   try {
     return Reason.parse(JSON.parse(text)).reason;

@@ -1,28 +1,16 @@
-import {
-  coordinatesOf,
-  packageFileIdOf,
-  packageVersionIdOf,
-} from "../../../platform/package/coordinates.ts";
 import { readRpm } from "../../../platform/package/reader/file-reader.ts";
 import { rpmFileName, rpmName, rpmVersion } from "../../../platform/package/rpm.ts";
-import { type Answer, emptyAnswer, jsonAnswer } from "../../core/answer.ts";
+import { emptyAnswer, jsonAnswer, textAnswer } from "../../core/answer.ts";
 import { fileNotFound, orNotFound } from "../../package/request.ts";
 import { dated } from "../document.ts";
-import { sendFile } from "../send-file.ts";
+import { sendNamed } from "../send-file.ts";
 import { getSigningKey } from "../signing.ts";
-import { deploymentOf, mustAllowDeletion, packageIdsFor } from "../source.ts";
-import { change } from "../store.ts";
+import { deleteVersion } from "../store.ts";
 import { type NativeCall, plainError, type RegistryType } from "../type.ts";
 import { storeUpload } from "../upload.ts";
 import { rpmList, rpmRepository } from "./rpm-index.ts";
 
 const type = "rpm";
-
-const answer = (body: string | Buffer, contentType: string): Answer => ({
-  status: 200,
-  headers: { "Content-Type": contentType },
-  body,
-});
 
 const getRoot: NativeCall = {
   method: "GET",
@@ -33,8 +21,8 @@ const getRoot: NativeCall = {
     const { repomd, signature, state } = await rpmRepository(native.repository, deps);
     const found =
       native.params["signature"] === undefined
-        ? answer(repomd, "application/xml")
-        : answer(signature, "application/pgp-signature");
+        ? textAnswer(repomd, "application/xml")
+        : textAnswer(signature, "application/pgp-signature");
     return dated(native, state, found, deps);
   },
 };
@@ -51,7 +39,7 @@ const getList: NativeCall = {
     const { hash: sha256 = "", kind = "" } = params;
     const list = await rpmList(repository, { sha256, kind }, deps);
     if (list === undefined) throw fileNotFound();
-    return answer(list, "application/gzip");
+    return textAnswer(list, "application/gzip");
   },
 };
 
@@ -60,17 +48,15 @@ const download: NativeCall = {
   path: /^packages\/(?<name>[^/]+)\/(?<epoch>\d{1,9})\/(?<file>[^/]+)\.(?<architecture>[^/.]+)\.rpm$/,
   right: "read",
   operationId: "download-rpm-package",
-  async handle({ params, repository, request }, deps) {
-    const { name = "", epoch = "", file = "", architecture = "" } = params;
+  async handle(native, deps) {
+    const { name = "", epoch = "", file = "", architecture = "" } = native.params;
     if (!file.startsWith(`${name}-`)) throw fileNotFound();
     const of = orNotFound(() => ({
-      name: rpmName(name),
+      packageName: rpmName(name),
       version: rpmVersion(`${epoch}:${file.slice(name.length + 1)}`),
     }));
-    const ids = await packageIdsFor(repository, { type, name: of.name }, deps);
     const fileName = rpmFileName(name, of.version.version, architecture);
-    const fileIds = ids.map((id) => packageFileIdOf(packageVersionIdOf(id, of.version), fileName));
-    return sendFile(fileIds, request, deps);
+    return sendNamed(native, type, { ...of, fileName }, deps);
   },
 };
 
@@ -92,15 +78,10 @@ const remove: NativeCall = {
   path: /^packages\/(?<name>[^/]+)\/(?<version>[^/]+)$/,
   right: "write",
   operationId: "delete-rpm-version",
-  async handle({ params, repository, request }, deps) {
-    const target = await deploymentOf(repository, deps);
-    mustAllowDeletion(target);
-    const named = orNotFound(() => ({
-      packageName: rpmName(params["name"] ?? ""),
-      version: rpmVersion(params["version"] ?? ""),
-    }));
-    const { packageId, packageVersionId: id } = coordinatesOf(target.id, type, named);
-    await change({ id, command: { type: "DeletePackageVersion", packageId } }, request, deps);
+  async handle(native, deps) {
+    const { name = "", version = "" } = native.params;
+    const named = () => ({ packageName: rpmName(name), version: rpmVersion(version) });
+    await deleteVersion(native, type, () => orNotFound(named), deps);
     return emptyAnswer(204);
   },
 };

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { buffer } from "node:stream/consumers";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import { isToken } from "../../../platform/key/token.ts";
@@ -241,9 +242,8 @@ const yank: NativeCall = {
   right: "write",
   operationId: "yank-gem",
   async handle({ ctx, repository, request }, deps) {
-    const chunks: Buffer[] = [];
-    for await (const chunk of request.incoming(formBytesMax).body) chunks.push(chunk as Buffer);
-    const form = new URLSearchParams(Buffer.concat(chunks).toString("utf8"));
+    const body = await buffer(request.incoming(formBytesMax).body);
+    const form = new URLSearchParams(body.toString("utf8"));
     const field = (name: string) => form.get(name) ?? String(ctx.query[name] ?? "");
     const target = await deploymentOf(repository, deps);
     const named = orNotFound(() => ({

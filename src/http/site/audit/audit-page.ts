@@ -6,14 +6,14 @@ import { subjectKinds } from "../../../projections/audit/subject.ts";
 import { findIssueById } from "../../../projections/issue/list.ts";
 import { findMergeRequestById } from "../../../projections/merge-request/merge-request-query.ts";
 import { AuditEntryList, type AuditEntryView } from "../../audit/view.ts";
-import type { Ask } from "../../core/ask.ts";
 import { type Html, html } from "../../page/html.ts";
 import { type PageRoute, page, type Visit } from "../../page/route.ts";
 import { inverses } from "../../undo/inverses.ts";
-import { projectPath, query as queryOf } from "../common/address.ts";
+import { filled, namesOf, paramsOf, projectPath, query as queryOf } from "../common/address.ts";
 import { button, mayPress, simpleAct } from "../common/form.ts";
 import { inProject } from "../common/frame.ts";
 import { brief, nothing, seen, when } from "../common/piece.ts";
+import { besides } from "../common/project-page.ts";
 import { baseOf } from "../common/text.ts";
 import { Optional } from "../issue/issue-page.ts";
 
@@ -41,9 +41,7 @@ type AuditScope = Readonly<{
   apiOperation: string;
   /** What takes an event of it back; none where there is no such operation. */
   undo?: string;
-  operationId: string;
   title: string;
-  params: readonly string[];
 }>;
 
 const auditScopes: readonly AuditScope[] = [
@@ -51,66 +49,45 @@ const auditScopes: readonly AuditScope[] = [
     path: "/project/{ownerAlias}/{projectAlias}/audit",
     apiOperation: "listProjectAudit",
     undo: "undoInProject",
-    operationId: "showProjectAudit",
     title: "Audit",
-    params: ["ownerAlias", "projectAlias"],
   },
   {
     path: "/team/{teamAlias}/audit",
     apiOperation: "listTeamAudit",
     undo: "undoInTeam",
-    operationId: "showTeamAudit",
     title: "Audit of the team",
-    params: ["teamAlias"],
   },
   {
     path: "/company/{companyAlias}/audit",
     apiOperation: "listCompanyAudit",
     undo: "undoInCompany",
-    operationId: "showCompanyAudit",
     title: "Audit of the company",
-    params: ["companyAlias"],
   },
   {
     path: "/admin/audit",
     apiOperation: "listAudit",
-    operationId: "showAudit",
     title: "Audit of the instance",
-    params: [],
   },
   {
     path: "/user/audit",
     apiOperation: "listOwnAudit",
-    operationId: "showOwnAudit",
     title: "Audit of my account",
-    params: [],
   },
 ];
 
-const addressOf = ({ path, params: names }: AuditScope, params: Readonly<Record<string, string>>) =>
-  names.reduce(
-    (text, name) => text.replace(`{${name}}`, encodeURIComponent(params[name] ?? "")),
-    path as string,
-  );
-
-const paramsOf = ({ params }: AuditScope) =>
-  z.object(Object.fromEntries(params.map((name) => [name, z.string()])));
-
 function auditPage(scope: AuditScope): PageRoute {
-  const { path, apiOperation, undo, operationId, title, params: names } = scope;
+  const { path, apiOperation, undo, title } = scope;
   return page({
-    method: "get",
+    ...besides,
     path,
-    operationId,
-    besides: true,
-    access: "anonymous",
-    params: paramsOf(scope),
+    operationId: apiOperation.replace("list", "show"),
+    params: paramsOf(path),
     query: Query,
     async handle({ params, query, visit }, deps) {
       const base = baseOf(deps);
       const input = { params, query: { ...query, size } };
       const { _embedded, page: cursor } = await visit.ask.one(apiOperation, AuditEntryList, input);
-      const at = addressOf(scope, params);
+      const at = filled(path, params);
       const mayUndo = undo !== undefined && (await mayPress(visit, undo, params));
       const undoAt = mayUndo ? `${base}/page${at}/undo` : undefined;
       const ways = { undo: undoAt, past: past(base, scope, at), visit };
@@ -124,7 +101,9 @@ function auditPage(scope: AuditScope): PageRoute {
       return {
         title,
         wide: true,
-        ...(names.includes("projectAlias") && { lead: await projectLead(visit.ask, params) }),
+        ...(isOfProject(scope) && {
+          lead: (await inProject(visit.ask, namesOf(params))).lead("audit"),
+        }),
         body: () => html`${filterForm(base + at, filter)}
 ${entries.length === 0 && nothing("Nothing happened that fits.")}
 ${entries.map((entry) => entryPiece(base + at, entry, ways))}
@@ -135,13 +114,7 @@ ${older !== undefined && html`<a rel="next" href="${older}">Older →</a>`}</nav
   });
 }
 
-async function projectLead(ask: Ask, params: Readonly<Record<string, string>>) {
-  const names = {
-    ownerAlias: params["ownerAlias"] ?? "",
-    projectAlias: params["projectAlias"] ?? "",
-  };
-  return (await inProject(ask, names)).lead("audit");
-}
+const isOfProject = ({ path }: AuditScope): boolean => path.includes("{projectAlias}");
 
 function filterForm(address: string, filter: Filter): Html {
   const text = (name: string, label: string, type = "search") =>
@@ -167,8 +140,8 @@ type Ways = Readonly<{
 
 const shownAsOf: ReadonlySet<string> = new Set(["ISSUE", "MERGE_REQUEST"]);
 
-function past(base: string, { params }: AuditScope, at: string): Ways["past"] {
-  if (!params.includes("projectAlias")) return undefined;
+function past(base: string, scope: AuditScope, at: string): Ways["past"] {
+  if (!isOfProject(scope)) return undefined;
   return ({ subject, position }) =>
     shownAsOf.has(subject.kind)
       ? `${base}/page${at}/${subject.kind}/${encodeURIComponent(subject.id)}/${position}`
@@ -220,10 +193,10 @@ const undoForms = auditScopes.flatMap((scope) =>
     : simpleAct({
         path: `${scope.path}/undo`,
         operationId: `${scope.undo}ByPage`,
-        params: paramsOf(scope),
+        params: paramsOf(scope.path),
         apiOperation: scope.undo,
         body: ({ eventId }) => ({ eventId: eventId ?? "" }),
-        back: (params) => addressOf(scope, params),
+        back: (params) => filled(scope.path, params),
       }),
 );
 

@@ -1,15 +1,11 @@
-import { z } from "zod";
+import type { z } from "zod";
 
 import { AgentView } from "../../agent/view.ts";
 import { type Html, html } from "../../page/html.ts";
-import { formStart } from "../../page/once.ts";
-import type { PageRoute, Visit } from "../../page/route.ts";
-import { formPages } from "../common/form-page.ts";
-import { inProject } from "../common/frame.ts";
-import { boxes, lineField, type Sheet, sheetNotice, type Typed, textOf } from "../common/sheet.ts";
-import { baseOf } from "../common/text.ts";
+import type { PageRoute } from "../../page/route.ts";
+import { drawnForm, type FormPlace, projectForm } from "../common/form-page.ts";
+import { boxes, lineField, type Typed, textOf } from "../common/sheet.ts";
 import { mustBeAsSeen } from "../issue/form-page.ts";
-import { names } from "../pipeline/address.ts";
 import { agentsPath } from "./address.ts";
 import { at } from "./agent-list.ts";
 import { versionOf } from "./typed.ts";
@@ -24,34 +20,31 @@ const choices = [
   { value: "isProtected", words: "Jobs of protected branches and tags only" },
 ] as const;
 
-type AgentForm = Readonly<{ sheet: Sheet; visit: Visit; agent: Agent; back: string }>;
-
-function agentForm(base: string, { sheet, visit, agent, back }: AgentForm): Html {
+function agentForm(place: FormPlace, agent: Agent): Html {
+  const { sheet } = place;
   const tagsHint = "With commas between them. The agent takes jobs whose tags are all among these.";
   const timeout = { name: "maxTimeoutInSec", label: "Longest time of a job, in seconds" };
-  return html`<section aria-label="Agent">${sheetNotice(sheet, fields)}
-<form method="post" action="${base}${visit.here.split("?", 1)[0]}">${formStart(visit)}
-<input type="hidden" name="updatedAt" value="${versionOf(typedOf(agent))}">
-${lineField(sheet, { name: "name", label: "Name", required: true })}
+  return drawnForm(
+    place,
+    { label: "Agent", fields, version: versionOf(typedOf(agent)) },
+    html`${lineField(sheet, { name: "name", label: "Name", required: true })}
 ${lineField(sheet, { name: "description", label: "Description" })}
 ${lineField(sheet, { name: "tags", label: "Tags", hint: tagsHint })}
 ${lineField(sheet, { ...timeout, hint: "Empty: the limit of each job counts." })}
-${boxes(sheet, { name: "takes", label: "Jobs", options: choices })}
-<p class="actions"><button>Save</button> <a href="${base}${back}">Cancel</a></p></form></section>`;
+${boxes(sheet, { name: "takes", label: "Jobs", options: choices })}`,
+  );
 }
 
-const editAgent = formPages({
+const editAgent = projectForm({
   path: `${at}/{runnerUuid}/edit`,
   operationIds: ["showProjectAgentToEdit", "editProjectAgentByPage"],
-  params: z.object({ ...names, runnerUuid: z.string() }),
-  async show({ params, sheet, visit }, deps) {
-    const { names: of, lead } = await inProject(visit.ask, params);
+  tab: "pipelines",
+  async show({ params, names: of, sheet, visit, base }) {
     await visit.ask.project("changeProjectAgent", params);
     const agent = await visit.ask.one("getProjectAgent", AgentView, { params });
     const filled = sheet.failure === undefined ? { typed: typedOf(agent) } : sheet;
-    const form = { sheet: filled, visit, agent, back: agentsPath(of) };
-    const body = agentForm(baseOf(deps), form);
-    return { title: "Edit agent", wide: true, lead: lead("pipelines"), body: () => body };
+    const place = { base, sheet: filled, visit, back: agentsPath(of), words: "Save" };
+    return { title: "Edit agent", body: agentForm(place, agent) };
   },
   async send({ params, typed, visit }) {
     const agent = await visit.ask.one("getProjectAgent", AgentView, { params });

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import type { z } from "zod";
 
 import { AgentView } from "../../agent/view.ts";
 import { type Html, html } from "../../page/html.ts";
@@ -11,7 +11,6 @@ import { inProject } from "../common/frame.ts";
 import { pager, pageSize } from "../common/pager.ts";
 import { brief, empty, nothing, seen, when } from "../common/piece.ts";
 import { baseOf } from "../common/text.ts";
-import { names } from "../pipeline/address.ts";
 import { agentPath, agentsPath } from "./address.ts";
 import { backToPipelines, openTo } from "./place.ts";
 
@@ -80,28 +79,26 @@ ${mayChange && html`<a class="button quiet" href="${to}/edit">${named("Edit")}</
 ${may.has("deleteProjectAgent") && button(`${to}/delete`, visit, named("Delete"), { kind: "quiet danger" })}</div>`;
 }
 
-const one = { params: z.object({ ...names, runnerUuid: z.string() }), back: agentsPath };
-
 const pause = simpleAct({
-  ...one,
   path: `${at}/{runnerUuid}/pause`,
   operationId: "pauseProjectAgentByPage",
   apiOperation: "shutDownProjectAgent",
+  back: agentsPath,
 });
 
 const resume = simpleAct({
-  ...one,
   path: `${at}/{runnerUuid}/resume`,
   operationId: "resumeProjectAgentByPage",
   apiOperation: "changeProjectAgent",
+  back: agentsPath,
   body: () => ({ isActive: true }),
 });
 
 const remove = simpleAct({
-  ...one,
   path: `${at}/{runnerUuid}/delete`,
   operationId: "deleteProjectAgentByPage",
   apiOperation: "deleteProjectAgent",
+  back: agentsPath,
 });
 
 export const agentActPages: readonly PageRoute[] = [pause, remove, resume];

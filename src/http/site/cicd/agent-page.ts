@@ -6,7 +6,7 @@ import { type PageRoute, page, type Visit } from "../../page/route.ts";
 import type { Names } from "../common/address.ts";
 import { button } from "../common/form.ts";
 import { PageNumber } from "../common/pager.ts";
-import { names } from "../pipeline/address.ts";
+import { besides } from "../common/project-page.ts";
 import { agentsPath } from "./address.ts";
 import { agentsPage, at } from "./agent-list.ts";
 
@@ -16,12 +16,9 @@ const section = (content: Html): Html =>
   html`<section aria-labelledby="register"><h2 id="register">Register an agent</h2>${content}</section>`;
 
 const showAgents = page({
-  method: "get",
+  ...besides,
   path: at,
   operationId: "showProjectAgents",
-  besides: true,
-  access: "anonymous",
-  params: z.object(names),
   query: z.object({ page: PageNumber }),
   async handle({ params, query: { page: number }, visit }, deps) {
     const mayRegister = await visit.ask.may("getProjectAgentRegistration", params);
@@ -49,7 +46,6 @@ const tokenPage = ({ path, apiOperation, ...declared }: TokenPage): PageRoute =>
     method: "post",
     path: `/page${at}/${path}`,
     access: "session",
-    params: z.object(names),
     async handle({ params, visit }, deps) {
       const shown = await visit.ask.one(apiOperation, RegistrationInfoView, { params });
       const mayReset = await visit.ask.may("resetProjectAgentRegistration", params);

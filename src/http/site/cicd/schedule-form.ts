@@ -1,26 +1,15 @@
-import { z } from "zod";
+import type { z } from "zod";
 
 import { notOwner } from "../../../commands/pipeline/schedule.ts";
 import { invalid } from "../../core/schema.ts";
-import { html } from "../../page/html.ts";
-import { formStart } from "../../page/once.ts";
-import type { PageRoute, Visit } from "../../page/route.ts";
+import { type Html, html } from "../../page/html.ts";
+import type { PageRoute } from "../../page/route.ts";
 import { ScheduleView } from "../../pipeline/schedule.ts";
-import { formPages } from "../common/form-page.ts";
-import { inProject } from "../common/frame.ts";
+import { drawnForm, type FormPlace, projectForm } from "../common/form-page.ts";
 import { seen } from "../common/piece.ts";
-import {
-  areaField,
-  boxes,
-  lineField,
-  type Sheet,
-  sheetNotice,
-  type Typed,
-  textOf,
-} from "../common/sheet.ts";
-import { baseOf } from "../common/text.ts";
+import { areaField, boxes, lineField, type Typed, textOf } from "../common/sheet.ts";
 import { mustBeAsSeen } from "../issue/form-page.ts";
-import { at, names } from "../pipeline/address.ts";
+import { at } from "../pipeline/address.ts";
 import { schedulesPath } from "./address.ts";
 import { box, isTicked, neededAgain, versionOf, withoutSecret } from "./typed.ts";
 
@@ -34,30 +23,22 @@ const fields = [
 /** Offered while one types; the operation knows which others there are. */
 const timezones = ["UTC", ...Intl.supportedValuesOf("timeZone")];
 
-type ScheduleForm = Readonly<{
-  sheet: Sheet;
-  visit: Visit;
-  /** The one that is edited. */
-  schedule?: Schedule;
-  /** Where it leads when nothing is sent. */
-  back: string;
-  words: string;
-}>;
-
-function scheduleForm(base: string, { sheet: typed, visit, schedule, back, words }: ScheduleForm) {
-  const sheet = withoutSecret(typed, "variables");
+/** @param schedule that is edited */
+function scheduleForm(place: FormPlace, schedule?: Schedule): Html {
+  const sheet = withoutSecret(place.sheet, "variables");
   const cronHint = "Minute, hour, day, month, day of the week: 0 3 * * 1-5 is 3:00 on weekdays.";
-  return html`<section aria-label="Schedule">${sheetNotice(typed, fields)}
-<form method="post" action="${base}${visit.here.split("?", 1)[0]}">${formStart(visit)}
-${schedule && html`<input type="hidden" name="updatedAt" value="${versionOf(typedOf(schedule))}">`}
-${lineField(sheet, { name: "description", label: "Description" })}
+  const version = schedule && versionOf(typedOf(schedule));
+  return drawnForm(
+    place,
+    { label: "Schedule", fields, version },
+    html`${lineField(sheet, { name: "description", label: "Description" })}
 ${lineField(sheet, { name: "cron", label: "Cron", required: true, hint: cronHint })}
 ${lineField(sheet, { name: "timezone", label: "Time zone", required: true, options: timezones })}
 ${lineField(sheet, { name: "refName", label: "Branch or tag", required: true })}
 ${boxes(sheet, { name: "isTag", label: "Kind", options: box("It is a tag") })}
 ${areaField(sheet, {
   ...{ name: "variables", label: "Variables, KEY=value a line", rows: 4 },
-  ...{ hint: variablesHint(schedule), ...neededAgain(typed, "variables") },
+  ...{ hint: variablesHint(schedule), ...neededAgain(place.sheet, "variables") },
 })}
 ${
   (schedule?.variables.length ?? 0) > 0 &&
@@ -66,8 +47,8 @@ ${
     options: box("Remove them"),
   })
 }
-${boxes(sheet, { name: "active", label: "State", options: box("On") })}
-<p class="actions"><button>${words}</button> <a href="${base}${back}">Cancel</a></p></form></section>`;
+${boxes(sheet, { name: "active", label: "State", options: box("On") })}`,
+  );
 }
 
 function variablesHint(schedule: Schedule | undefined): string {
@@ -77,18 +58,16 @@ function variablesHint(schedule: Schedule | undefined): string {
   return `It has ${keys.join(", ")}. Empty: these stay. What is typed replaces all of them.`;
 }
 
-const newSchedule = formPages({
+const newSchedule = projectForm({
   path: `${at}/schedule/new`,
   operationIds: ["showNewPipelineSchedule", "createPipelineScheduleByPage"],
-  params: z.object(names),
-  async show({ params, sheet, visit }, deps) {
-    const { names: of, project, lead } = await inProject(visit.ask, params);
+  tab: "pipelines",
+  async show({ params, names: of, project, sheet, visit, base }) {
     await visit.ask.project("createPipelineSchedule", params);
     const preset = { timezone: ["UTC"], refName: [project.defaultBranch], active: ["true"] };
     const filled = sheet.failure === undefined ? { typed: { ...preset, ...sheet.typed } } : sheet;
-    const form = { sheet: filled, visit, back: schedulesPath(of), words: "Create schedule" };
-    const body = scheduleForm(baseOf(deps), form);
-    return { title: "New schedule", wide: true, lead: lead("pipelines"), body: () => body };
+    const place = { base, visit, back: schedulesPath(of), words: "Create schedule" };
+    return { title: "New schedule", body: scheduleForm({ ...place, sheet: filled }) };
   },
   async send({ params, typed, visit }) {
     await visit.ask.run("createPipelineSchedule", { params, body: bodyOf(typed) });
@@ -96,19 +75,17 @@ const newSchedule = formPages({
   },
 });
 
-const editSchedule = formPages({
+const editSchedule = projectForm({
   path: `${at}/schedule/{id}/edit`,
   operationIds: ["showPipelineScheduleToEdit", "editPipelineScheduleByPage"],
-  params: z.object({ ...names, id: z.string() }),
-  async show({ params, sheet, visit }, deps) {
-    const { names: of, lead } = await inProject(visit.ask, params);
+  tab: "pipelines",
+  async show({ params, names: of, sheet, visit, base }) {
     await visit.ask.project("changePipelineSchedule", params);
     const schedule = await visit.ask.one("getPipelineSchedule", ScheduleView, { params });
     if (schedule.ownerId !== visit.userId) throw notOwner();
     const filled = sheet.failure === undefined ? { typed: typedOf(schedule) } : sheet;
-    const form = { sheet: filled, visit, schedule, back: schedulesPath(of), words: "Save" };
-    const body = scheduleForm(baseOf(deps), form);
-    return { title: "Edit schedule", wide: true, lead: lead("pipelines"), body: () => body };
+    const place = { base, sheet: filled, visit, back: schedulesPath(of), words: "Save" };
+    return { title: "Edit schedule", body: scheduleForm(place, schedule) };
   },
   async send({ params, typed, visit }) {
     const schedule = await visit.ask.one("getPipelineSchedule", ScheduleView, { params });

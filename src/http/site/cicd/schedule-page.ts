@@ -1,22 +1,19 @@
 import { z } from "zod";
 
 import { type Html, html } from "../../page/html.ts";
-import { type PageRoute, page, type Visit } from "../../page/route.ts";
+import type { PageRoute, Visit } from "../../page/route.ts";
 import { row, tableOf } from "../../page/table.ts";
 import { ScheduleView } from "../../pipeline/schedule.ts";
 import { button, simpleAct } from "../common/form.ts";
-import { inProject } from "../common/frame.ts";
 import { PageNumber, pager, pageSize } from "../common/pager.ts";
 import { brief, empty, seen, when, word } from "../common/piece.ts";
-import { baseOf } from "../common/text.ts";
-import { at, names } from "../pipeline/address.ts";
+import { projectPage } from "../common/project-page.ts";
+import { at } from "../pipeline/address.ts";
 import { pipelinesPath, schedulePath, schedulesPath } from "./address.ts";
 import { ownersOf } from "./owner.ts";
 import { backToPipelines, openTo } from "./place.ts";
 
 type Schedule = z.output<typeof ScheduleView>;
-
-const OneParams = z.object({ ...names, id: z.string() });
 
 const ownActs = [
   "playPipelineSchedule",
@@ -27,17 +24,12 @@ const othersActs = ["takeOverPipelineSchedule"] as const;
 const acts = [...ownActs, ...othersActs] as const;
 type May = ReadonlySet<(typeof acts)[number]>;
 
-const showSchedules = page({
-  method: "get",
+const showSchedules = projectPage({
   path: `${at}/schedule`,
   operationId: "showPipelineSchedules",
-  besides: true,
-  access: "anonymous",
-  params: z.object(names),
   query: z.object({ page: PageNumber }),
-  async handle({ params, query: { page: number }, visit }, deps) {
-    const { names: of, lead } = await inProject(visit.ask, params);
-    const base = baseOf(deps);
+  tab: "pipelines",
+  async show({ params, query: { page: number }, visit, names: of, base }) {
     const input = { params, page: { number, size: pageSize } };
     const { items, totalElements: total } = await visit.ask.list(
       "listPipelineSchedules",
@@ -63,8 +55,6 @@ const showSchedules = page({
     const next = "A schedule starts a pipeline of a branch or tag at the times that it names.";
     return {
       title: "Schedules",
-      wide: true,
-      lead: lead("pipelines"),
       body: () => html`<section>${mayCreate && html`<p class="actions"><a class="button" href="${base}/page${schedulesPath(of)}/new">New schedule</a></p>`}
 ${rows.length === 0 ? empty("No schedules.", next) : tableOf("Schedules", head, rows)}
 ${pager({ address, number, total })}</section>
@@ -100,7 +90,6 @@ ${may.has("deletePipelineSchedule") && button(`${to}/delete`, visit, named("Dele
 const play = simpleAct({
   path: `${at}/schedule/{id}/play`,
   operationId: "playPipelineScheduleByPage",
-  params: OneParams,
   apiOperation: "playPipelineSchedule",
   back: (params) => pipelinesPath(params),
 });
@@ -108,7 +97,6 @@ const play = simpleAct({
 const takeOver = simpleAct({
   path: `${at}/schedule/{id}/take-over`,
   operationId: "takeOverPipelineScheduleByPage",
-  params: OneParams,
   apiOperation: "takeOverPipelineSchedule",
   back: (params) => schedulesPath(params),
 });
@@ -116,7 +104,6 @@ const takeOver = simpleAct({
 const remove = simpleAct({
   path: `${at}/schedule/{id}/delete`,
   operationId: "deletePipelineScheduleByPage",
-  params: OneParams,
   apiOperation: "deletePipelineSchedule",
   back: (params) => schedulesPath(params),
 });

@@ -12,6 +12,7 @@ import type { Shown } from "../common/form-page.ts";
 import { inProject } from "../common/frame.ts";
 import { PageNumber, pager, pageSize } from "../common/pager.ts";
 import { brief, empty, when } from "../common/piece.ts";
+import { besides } from "../common/project-page.ts";
 import {
   FormFields,
   failureOf,
@@ -22,7 +23,7 @@ import {
   typedIn,
 } from "../common/sheet.ts";
 import { baseOf } from "../common/text.ts";
-import { at, names } from "../pipeline/address.ts";
+import { at } from "../pipeline/address.ts";
 import { triggersPath } from "./address.ts";
 import { ownersOf } from "./owner.ts";
 import { backToPipelines, openTo } from "./place.ts";
@@ -90,12 +91,9 @@ ${lineField(sheet, { name: "description", label: "Description", hint })}
 }
 
 const showTriggers = page({
-  method: "get",
+  ...besides,
   path: `${at}/trigger`,
   operationId: "showPipelineTriggers",
-  besides: true,
-  access: "anonymous",
-  params: z.object(names),
   query: z.object({ page: PageNumber }),
   handle: ({ params, query: { page: number }, visit }, deps) =>
     triggersPage({ params, number, visit }, deps),
@@ -106,7 +104,6 @@ const createTrigger = page({
   path: `/page${at}/trigger/create`,
   operationId: "createPipelineTriggerByPage",
   access: "session",
-  params: z.object(names),
   form: FormFields,
   async handle({ params, form, visit }, deps) {
     const typed = typedIn(form);
@@ -127,7 +124,6 @@ const createTrigger = page({
 const remove = simpleAct({
   path: `${at}/trigger/{id}/delete`,
   operationId: "deletePipelineTriggerByPage",
-  params: z.object({ ...names, id: z.string() }),
   apiOperation: "deletePipelineTrigger",
   back: (params) => triggersPath(params),
 });

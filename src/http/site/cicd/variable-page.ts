@@ -1,15 +1,13 @@
 import { z } from "zod";
 
 import { type Html, html } from "../../page/html.ts";
-import { type PageRoute, page } from "../../page/route.ts";
+import type { PageRoute } from "../../page/route.ts";
 import { row, tableOf } from "../../page/table.ts";
 import { VariableView } from "../../pipeline/variable.ts";
 import { button, simpleAct } from "../common/form.ts";
-import { inProject } from "../common/frame.ts";
 import { PageNumber, pager, pageSize } from "../common/pager.ts";
 import { brief, empty, nothing, seen } from "../common/piece.ts";
-import { baseOf } from "../common/text.ts";
-import { names } from "../pipeline/address.ts";
+import { projectPage } from "../common/project-page.ts";
 import { variablePath, variablesPath } from "./address.ts";
 import { backToPipelines, openTo } from "./place.ts";
 
@@ -19,17 +17,12 @@ const at = "/project/{ownerAlias}/{projectAlias}/setting/cicd/variable";
 
 const valueLengthMax = 60;
 
-const showVariables = page({
-  method: "get",
+const showVariables = projectPage({
   path: at,
   operationId: "showProjectPipelineVariables",
-  besides: true,
-  access: "anonymous",
-  params: z.object(names),
   query: z.object({ page: PageNumber }),
-  async handle({ params, query: { page: number }, visit }, deps) {
-    const { names: of, lead } = await inProject(visit.ask, params);
-    const base = baseOf(deps);
+  tab: "pipelines",
+  async show({ params, query: { page: number }, visit, names: of, base }) {
     const input = { params, page: { number, size: pageSize } };
     const operationId = "listProjectPipelineVariables";
     const { items, totalElements: total } = await visit.ask.list(operationId, VariableView, input);
@@ -55,8 +48,6 @@ ${may.has("deleteProjectPipelineVariable") && button(`${to}/delete`, visit, name
     const address = base + variablesPath(of);
     return {
       title: "Variables",
-      wide: true,
-      lead: lead("pipelines"),
       body: () => html`<section>${mayCreate && html`<p class="actions"><a class="button" href="${base}/page${variablesPath(of)}/new">New variable</a></p>`}
 ${rows.length === 0 ? empty("No variables.", "Jobs of this project get what is set here, beside the variables of its team or company.") : tableOf("Variables", head, rows)}
 ${pager({ address, number, total })}</section>
@@ -79,7 +70,6 @@ function valuePiece({ value, mask }: Variable): Html {
 const remove = simpleAct({
   path: `${at}/{id}/delete`,
   operationId: "deleteProjectPipelineVariableByPage",
-  params: z.object({ ...names, id: z.string() }),
   apiOperation: "deleteProjectPipelineVariable",
   back: (params) => variablesPath(params),
 });

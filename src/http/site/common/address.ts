@@ -1,3 +1,6 @@
+import { z } from "zod";
+import { namesIn, type RoutePath } from "../../core/route.ts";
+
 /** Owner and alias of a project, as a path names them. */
 export type Names = Readonly<{ ownerAlias: string; projectAlias: string }>;
 
@@ -32,3 +35,17 @@ export const tagPath = (names: Names, tag: string): string =>
   `${projectPath(names)}/tag/${part(tag)}`;
 
 export const userPath = (alias: string): string => `/user/${part(alias)}`;
+
+/** What a path of several kinds of owners names. */
+export const paramsOf = (path: RoutePath) =>
+  z.object(Object.fromEntries(namesIn(path).map((name) => [name, z.string()])));
+
+/** The path of one of them. */
+export const filled = (path: RoutePath, params: Readonly<Record<string, string>>): string =>
+  path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name] ?? ""));
+
+/** Of a project, where the owner is one. */
+export const namesOf = (params: Readonly<Record<string, string>>): Names => ({
+  ownerAlias: params["ownerAlias"] ?? "",
+  projectAlias: params["projectAlias"] ?? "",
+});

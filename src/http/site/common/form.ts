@@ -1,12 +1,14 @@
 import type { z } from "zod";
 
 import type { Given } from "../../core/ask.ts";
+import type { RoutePath } from "../../core/route.ts";
 import { type Html, html } from "../../page/html.ts";
 import { formStart, withoutStart } from "../../page/once.ts";
 import {
   type LoggedIn,
   type PageDeps,
   type PageRoute,
+  type ParamsIn,
   page,
   type Visit,
 } from "../../page/route.ts";
@@ -65,11 +67,12 @@ ${areaField(sheet, { id, name: "text", label, rows: 4, required: true })}
 <button>${words}</button></form>`;
 }
 
-type Act<Params> = Readonly<{
+type Act<Path extends RoutePath, Params> = Readonly<{
   /** Below `/page`. */
-  path: `/${string}`;
+  path: Path;
   operationId: string;
-  params: z.ZodType<Params>;
+  /** Of what the path names, where that is more than a text. */
+  params?: z.ZodObject;
   /** Calls the operations. */
   run: (input: Readonly<{ params: Params; fields: Fields; visit: Visit }>) => Promise<void>;
   /** Where the person goes then, or back to when it was refused. */
@@ -84,18 +87,21 @@ type Act<Params> = Readonly<{
  * A form of a page: it calls operations, with their rights, and redirects back. Their refusals are
  * shown on a page that holds the form again as it was filled in.
  */
-export function act<Params>(declared: Act<Params>): PageRoute {
+export const act = <const Path extends RoutePath>(declared: Act<Path, ParamsIn<Path>>): PageRoute =>
+  acting<ParamsIn<Path>>(declared);
+
+function acting<Params>(declared: Act<RoutePath, Params>): PageRoute {
   const { path, operationId, params, run, back } = declared;
   return page({
     method: "post",
     path: `/page${path}`,
     operationId,
     access: "session",
-    params,
+    ...(params && { params }),
     form: FormFields,
     async handle(input, deps) {
       const { form, visit } = input;
-      // The schema's type is lost among those of all pages.
+      // The type of what the path names is lost among those of all pages.
       const of = input.params as Params;
       const typed = typedIn(form);
       try {
@@ -112,7 +118,7 @@ const firstOf = (typed: Typed): Fields =>
   Object.fromEntries(Object.entries(typed).map(([name, values]) => [name, values[0]]));
 
 type Refused<Params> = Readonly<{
-  declared: Act<Params>;
+  declared: Act<RoutePath, Params>;
   params: Params;
   typed: Typed;
   visit: LoggedIn;
@@ -154,14 +160,16 @@ function sameText({
   return textForm(action, visit, form, sheet);
 }
 
+type Texts = Readonly<Record<string, string>>;
+
 /** A form that calls one operation for the thing that the path names. */
-export const simpleAct = <Params extends NonNullable<Given["params"]>>({
+export const simpleAct = <const Path extends RoutePath>({
   apiOperation,
   body,
   ...of
-}: Omit<Act<Params>, "run"> &
+}: Omit<Act<Path, ParamsIn<Path> & Texts>, "run"> &
   Readonly<{ apiOperation: string; body?: (fields: Fields) => unknown }>): PageRoute =>
-  act({
+  acting<ParamsIn<Path> & Texts>({
     ...of,
     async run({ params, fields, visit }) {
       await visit.ask.run(apiOperation, { params, body: body?.(fields) });

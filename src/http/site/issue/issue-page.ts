@@ -6,11 +6,10 @@ import { CommentView } from "../../issue/comment.ts";
 import { mayEditIssue, mustFindIssue } from "../../issue/issue.ts";
 import { IssueView } from "../../issue/view.ts";
 import { type Html, html } from "../../page/html.ts";
-import { type PageRoute, page, type Visit } from "../../page/route.ts";
+import type { PageRoute, Visit } from "../../page/route.ts";
 import { row, tableOf } from "../../page/table.ts";
 import { type Names, query as queryOf } from "../common/address.ts";
 import { act, button, simpleAct, textForm } from "../common/form.ts";
-import { inProject } from "../common/frame.ts";
 import { PageNumber, pager, pageSize } from "../common/pager.ts";
 import {
   brief,
@@ -21,8 +20,9 @@ import {
   statusPiece,
   when,
 } from "../common/piece.ts";
-import { baseOf, markdownPiece, pastNotice, type Standing } from "../common/text.ts";
-import { at, IssueParams, issuePath, issuesPath, names } from "./address.ts";
+import { projectPage } from "../common/project-page.ts";
+import { markdownPiece, pastNotice, type Standing } from "../common/text.ts";
+import { at, issuePath, issuesPath } from "./address.ts";
 
 type Issue = z.output<typeof IssueView>;
 
@@ -36,13 +36,9 @@ export const Optional = z
   .optional()
   .transform((text) => (text === "" ? undefined : text));
 
-const showIssues = page({
-  method: "get",
+const showIssues = projectPage({
   path: at,
   operationId: "showIssues",
-  besides: true,
-  access: "anonymous",
-  params: z.object(names),
   query: z.object({
     status: Optional,
     q: Optional,
@@ -50,9 +46,8 @@ const showIssues = page({
     assignee: Optional,
     page: PageNumber,
   }),
-  async handle({ params, query: { page: number, ...filter }, visit }, deps) {
-    const { names: of, lead } = await inProject(visit.ask, params);
-    const base = baseOf(deps);
+  tab: "issues",
+  async show({ params, query: { page: number, ...filter }, visit, names: of, base }) {
     const input = { params, query: filter, page: { number, size: pageSize } };
     const { items, totalElements: total } = await visit.ask.list("listIssues", IssueView, input);
     const address = base + issuesPath(of);
@@ -67,8 +62,6 @@ const showIssues = page({
     );
     return {
       title: "Issues",
-      wide: true,
-      lead: lead("issues"),
       body: () => html`<section>${visit.session && html`<p class="actions"><a class="button" href="${base}/page${issuesPath(of)}/new">New issue</a></p>`}
 ${filterForm(address, IssueStatus.options, filter)}
 ${rows.length === 0 ? noneListed(["issue", "issues"], { filter, address, next: "Create one for a task or a defect." }) : tableOf("Issues", ["Issue", "Status", "Assigned", "Changed"], rows)}
@@ -94,18 +87,13 @@ export function filterForm(
 <button class="quiet">Filter</button></form>`;
 }
 
-const showIssue = page({
-  method: "get",
+const showIssue = projectPage({
   path: `${at}/{localId}`,
   operationId: "showIssue",
-  besides: true,
-  access: "anonymous",
-  params: IssueParams,
   query: z.object({ page: PageNumber, asOf: Optional }),
-  async handle({ params, query: { page: number, asOf }, visit }, deps) {
+  tab: "issues",
+  async show({ params, query: { page: number, asOf }, visit, names: of, project, base }, deps) {
     const { ask } = visit;
-    const { names: of, project, lead } = await inProject(ask, params);
-    const base = baseOf(deps);
     const issue = await ask.one("getIssue", IssueView, { params, asOf });
     const standing = { names: of, revision: project.defaultBranch };
     const text = await markdownPiece(base, issue.description, standing);
@@ -118,8 +106,6 @@ const showIssue = page({
     const pages = pager({ address, number, size: commentsSize, total: comments.totalElements });
     return {
       title: `${brief(issue.title)} (#${issue.localId})`,
-      wide: true,
-      lead: lead("issues"),
       body: () => html`${asOf !== undefined && pastNotice(now, asOf)}
 <div class="two"><div><section aria-label="Description">${text}</section>
 ${pages}${shown}${pages}${asOf === undefined && actions(base, of, issue, { visit, mayEdit })}</div>${sidePiece(base, issue)}</div>`,
@@ -170,19 +156,18 @@ ${button(`${to}/status`, visit, isOpen ? "Close issue" : "Reopen issue", { field
 }
 
 async function mayEditHere(
-  params: z.output<typeof IssueParams>,
+  params: Names & Readonly<{ localId: string }>,
   { session, ask }: Visit,
   deps: Deps,
 ): Promise<boolean> {
   if (session === undefined) return false;
   const request = await ask.project("getIssue", params);
-  return mayEditIssue(await mustFindIssue(Number(params.localId), request, deps), request);
+  return mayEditIssue(await mustFindIssue(deps, request, Number(params.localId)), request);
 }
 
 const commentOn = simpleAct({
   path: `${at}/{localId}/comment`,
   operationId: "commentOnIssueByPage",
-  params: IssueParams,
   apiOperation: "createIssueComment",
   textIs: "note",
   body: ({ text }) => ({ note: text ?? "" }),
@@ -193,7 +178,6 @@ const commentOn = simpleAct({
 const setStatus = act({
   path: `${at}/{localId}/status`,
   operationId: "setIssueStatusByPage",
-  params: IssueParams,
   async run({ params, fields, visit }) {
     const { title, description } = await visit.ask.one("getIssue", IssueView, { params });
     const body = { title, description, status: { id: fields["status"] } };

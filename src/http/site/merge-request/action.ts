@@ -6,7 +6,7 @@ import type { PageRoute, Visit } from "../../page/route.ts";
 import type { Names } from "../common/address.ts";
 import { act, button, type Fields, simpleAct, textForm } from "../common/form.ts";
 import { areaField, textOf } from "../common/sheet.ts";
-import { at, LocalParams, requestPath } from "./address.ts";
+import { at, type LocalParams, requestPath } from "./address.ts";
 import { afterComment } from "./line-comment.ts";
 import type { Rights } from "./rights.ts";
 
@@ -82,8 +82,7 @@ ${button(`${to}/merge-not`, visit, "Do not merge by itself")}`;
   );
 }
 
-const back = (params: Names & Readonly<{ localId: string }>): string =>
-  requestPath(params, params.localId);
+const back = (params: LocalParams): string => requestPath(params, params.localId);
 
 /** To the discussion that a form names. */
 const backTo = (params: Parameters<typeof back>[0], { discussionUuid = "" }: Fields): string =>
@@ -93,7 +92,6 @@ const one = (verb: string, operationId: string, apiOperation: string): PageRoute
   simpleAct({
     path: `${at}/{localId}/${verb}`,
     operationId,
-    params: LocalParams,
     apiOperation,
     back,
   });
@@ -104,7 +102,6 @@ const isChecked = (value: string | undefined): boolean => value === "true";
 const mergeOne = simpleAct({
   path: `${at}/{localId}/merge`,
   operationId: "mergeMergeRequestByPage",
-  params: LocalParams,
   apiOperation: "mergeMergeRequest",
   body: (fields) => ({
     // Not said when it is not checked: the settings of the project may require it.
@@ -132,7 +129,6 @@ const mergeOne = simpleAct({
 const approveOne = simpleAct({
   path: `${at}/{localId}/approve`,
   operationId: "approveMergeRequestByPage",
-  params: LocalParams,
   apiOperation: "approveMergeRequest",
   body: ({ password, sha }) => ({ password: password || null, sha: sha || null }),
   back,
@@ -147,7 +143,6 @@ const approveOne = simpleAct({
 const commentOn = simpleAct({
   path: `${at}/{localId}/comment`,
   operationId: "commentOnMergeRequestByPage",
-  params: LocalParams,
   apiOperation: "createDiscussion",
   textIs: "message",
   body: ({ text, newPath, oldPath, newLine, oldLine }) => ({
@@ -160,7 +155,6 @@ const commentOn = simpleAct({
 const replyTo = simpleAct({
   path: `${at}/{localId}/reply`,
   operationId: "replyToDiscussionByPage",
-  params: LocalParams,
   apiOperation: "replyToDiscussion",
   textIs: "message",
   body: ({ text, discussionUuid }) => ({ message: text ?? "", discussionUuid }),
@@ -171,7 +165,6 @@ const settle = (verb: "resolve" | "unresolve"): PageRoute =>
   act({
     path: `${at}/{localId}/${verb}`,
     operationId: `${verb}DiscussionByPage`,
-    params: LocalParams,
     async run({ params, fields, visit }) {
       const discussionUuid = fields["discussionUuid"] ?? "";
       await visit.ask.run(`${verb}Discussion`, { params: { ...params, discussionUuid } });

@@ -4,16 +4,15 @@ import { pathLengthMax } from "../../core/schema.ts";
 import { ChangesView } from "../../merge-request/changes.ts";
 import { MergeRequestView } from "../../merge-request/schema.ts";
 import { type Html, html } from "../../page/html.ts";
-import { type PageRoute, page, type Visit } from "../../page/route.ts";
+import type { PageRoute, Visit } from "../../page/route.ts";
 import { CommitView } from "../../repository/commit-view.ts";
 import { query as queryOf } from "../common/address.ts";
-import { inProject } from "../common/frame.ts";
 import { PageNumber, pager, pageSize } from "../common/pager.ts";
 import { brief, nothing } from "../common/piece.ts";
-import { baseOf } from "../common/text.ts";
+import { projectPage } from "../common/project-page.ts";
 import { alonePiece, commitTable, linePart } from "../repository/commit-page.ts";
 import { type ChangedFile, diffPiece, openLinesMax } from "../repository/diff.ts";
-import { at, LocalParams, requestPath } from "./address.ts";
+import { at, type LocalParams, requestPath } from "./address.ts";
 import { type LineTalk, lineTalk, type OpenAt } from "./line-comment.ts";
 import { requestTabs } from "./request-page.ts";
 import { requestRights } from "./rights.ts";
@@ -23,25 +22,17 @@ const filesMax = 20;
 /** Of the line that a form is open at; 0 for none. */
 const LineNumber = z.coerce.number().int().min(0).catch(0);
 
-type Params = z.output<typeof LocalParams>;
-
-const showChanges = page({
-  method: "get",
+const showChanges = projectPage({
   path: `${at}/{localId}/changes`,
   operationId: "showMergeRequestChanges",
-  besides: true,
-  access: "anonymous",
-  params: LocalParams,
   query: z.object({
     filePath: z.string().max(pathLengthMax).optional(),
     page: PageNumber,
     newLine: LineNumber,
     oldLine: LineNumber,
   }),
-  async handle({ params, query, visit }, deps) {
-    const { names, project, lead } = await inProject(visit.ask, params);
+  async show({ params, query, visit, names, project, lead, base }, deps) {
     const { title, localId } = await visit.ask.one("getMergeRequest", MergeRequestView, { params });
-    const base = baseOf(deps);
     const address = `${base}${requestPath(names, localId)}/changes`;
     const standing = { names, revision: project.defaultBranch };
     const { mayChange } = await requestRights(visit, params, deps);
@@ -55,7 +46,6 @@ const showChanges = page({
         : await onePiece(shown, { ...query, filePath });
     return {
       title: `${brief(title)} (!${localId})`,
-      wide: true,
       lead: (of) =>
         html`${lead("merge-requests")(of)}${requestTabs(of, names, localId, "/changes")}`,
       body: () => content,
@@ -65,7 +55,7 @@ const showChanges = page({
 
 type Changes = Readonly<{
   address: string;
-  params: Params;
+  params: LocalParams;
   talkOf: (files: readonly ChangedFile[]) => Promise<LineTalk>;
   ask: Visit["ask"];
 }>;
@@ -94,7 +84,7 @@ ${talk.hint}${pages}${pieces}${pages}`;
 }
 
 async function changeOf(
-  params: Params,
+  params: LocalParams,
   query: Readonly<{ filePath: string; lineOffset?: number; lineLimit?: number }>,
   ask: Visit["ask"],
 ) {
@@ -118,24 +108,17 @@ async function onePiece(
   return html`${back}${talk.hint}${alonePiece(file, alone, page, parts)}`;
 }
 
-const showCommits = page({
-  method: "get",
+const showCommits = projectPage({
   path: `${at}/{localId}/commits`,
   operationId: "showMergeRequestCommits",
-  besides: true,
-  access: "anonymous",
-  params: LocalParams,
   query: z.object({ page: PageNumber }),
-  async handle({ params, query: { page: number }, visit }, deps) {
-    const { names, lead } = await inProject(visit.ask, params);
+  async show({ params, query: { page: number }, visit, names, lead, base }) {
     const { title, localId } = await visit.ask.one("getMergeRequest", MergeRequestView, { params });
     const input = { params, page: { number, size: pageSize } };
     const listed = await visit.ask.list("listMergeRequestCommits", CommitView, input);
-    const base = baseOf(deps);
     const address = `${base}${requestPath(names, localId)}/commits`;
     return {
       title: `${brief(title)} (!${localId})`,
-      wide: true,
       lead: (of) =>
         html`${lead("merge-requests")(of)}${requestTabs(of, names, localId, "/commits")}`,
       body: () => html`<section>${listed.items.length === 0 ? nothing("No commits.") : commitTable(base, names, listed.items)}

@@ -9,14 +9,13 @@ import { button, textForm } from "../common/form.ts";
 import { pager } from "../common/pager.ts";
 import { person, seen, when } from "../common/piece.ts";
 import { markdownPiece, type Standing } from "../common/text.ts";
-import { requestPath } from "./address.ts";
+import { type LocalParams, requestPath } from "./address.ts";
 
 export type Discussion = z.output<typeof DiscussionView>;
 type Note = Discussion["rootNote"];
-type Params = Readonly<{ ownerAlias: string; projectAlias: string; localId: string }>;
 type DiscussionRequest = Readonly<{
   names: Names;
-  params: Params;
+  params: LocalParams;
   standing: Standing;
   number: number;
   /** As they were then, with nothing to press. */
@@ -34,7 +33,7 @@ const repliesAloneMax = 200;
 
 /** The discussions of a merge request, oldest first. */
 export const listedDiscussions = async (
-  params: Params,
+  params: LocalParams,
   given: Readonly<{
     page: Readonly<{ number: number; size: number }>;
     asOf?: string | undefined;

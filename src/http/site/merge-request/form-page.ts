@@ -1,27 +1,15 @@
-import { z } from "zod";
+import type { z } from "zod";
 
 import { MergeRequestView } from "../../merge-request/schema.ts";
 import { type Html, html } from "../../page/html.ts";
-import { formStart } from "../../page/once.ts";
 import type { PageRoute, Visit } from "../../page/route.ts";
 import { BranchesView } from "../../repository/branch.ts";
 import { type Names, projectPath } from "../common/address.ts";
 import { aliasesOf, labelField, labelsIn, peopleHint, peopleIn } from "../common/choice.ts";
-import { formPages } from "../common/form-page.ts";
-import { inProject } from "../common/frame.ts";
-import {
-  areaField,
-  boxes,
-  lineField,
-  type Sheet,
-  selectField,
-  sheetNotice,
-  type Typed,
-  textOf,
-} from "../common/sheet.ts";
-import { baseOf } from "../common/text.ts";
+import { drawnForm, type FormPlace, projectForm } from "../common/form-page.ts";
+import { areaField, boxes, lineField, selectField, type Typed, textOf } from "../common/sheet.ts";
 import { mustBeAsSeen } from "../issue/form-page.ts";
-import { at, LocalParams, names, requestPath } from "./address.ts";
+import { at, requestPath } from "./address.ts";
 
 type Request = z.output<typeof MergeRequestView>;
 
@@ -36,14 +24,10 @@ const fields = [
 
 type RequestForm = Readonly<{
   names: Names;
-  sheet: Sheet;
-  visit: Visit;
   /** The one that is edited. */
   request?: Request;
   /** Of a fork: where it came from. */
   forkedFromId?: string | null;
-  back: string;
-  words: string;
 }>;
 
 const choices = [
@@ -52,15 +36,17 @@ const choices = [
   { value: "removeSourceBranch", words: "Remove the source branch once merged" },
 ] as const;
 
-async function requestForm(base: string, form: RequestForm): Promise<Html> {
-  const { names: of, sheet, visit, request, back, words } = form;
+async function requestForm(place: FormPlace, form: RequestForm): Promise<Html> {
+  const { sheet, visit } = place;
+  const { names: of, request } = form;
   const labels = await labelField(sheet, of, visit, request?.labels);
   const people = (name: string, label: string) =>
     lineField(sheet, { name, label, hint: peopleHint });
-  return html`<section aria-label="Merge request">${sheetNotice(sheet, fields)}
-<form method="post" action="${base}${visit.here.split("?", 1)[0]}">${formStart(visit)}
-${request && html`<input type="hidden" name="updatedAt" value="${request.updatedAt}">`}
-${await branchFields(form)}
+  const drawn = { label: "Merge request", fields, version: request?.updatedAt };
+  return drawnForm(
+    place,
+    drawn,
+    html`${await branchFields(place, form)}
 ${lineField(sheet, { name: "title", label: "Title", required: true })}
 ${areaField(sheet, {
   name: "description",
@@ -69,12 +55,12 @@ ${areaField(sheet, {
   ...(request === undefined && { hint: "Empty: the template of the project." }),
 })}
 ${people("reviewers", "Reviewers")}${people("assignedUsers", "Assigned")}${labels}
-${boxes(sheet, { name: "choices", label: "Merging", options: choices })}
-<p class="actions"><button>${words}</button> <a href="${base}${back}">Cancel</a></p></form></section>`;
+${boxes(sheet, { name: "choices", label: "Merging", options: choices })}`,
+  );
 }
 
-async function branchFields(form: RequestForm): Promise<Html> {
-  const { names: of, sheet, visit, request, forkedFromId } = form;
+async function branchFields({ sheet, visit }: FormPlace, form: RequestForm): Promise<Html> {
+  const { names: of, request, forkedFromId } = form;
   const query = { page: 0, size: offeredMax };
   const listed = await visit.ask.one("listBranches", BranchesView, { params: of, query });
   const known = "_embedded" in listed ? (listed._embedded["branchList"] ?? []) : [];
@@ -91,22 +77,18 @@ ${forkedFromId && selectField(sheet, { name: "targetProject", label: "Into a bra
 ${lineField(sheet, { name: "targetBranch", label: "Into branch", required: true, options })}`;
 }
 
-const newRequest = formPages({
+const newRequest = projectForm({
   path: `${at}/new`,
   operationIds: ["showNewMergeRequest", "createMergeRequestByPage"],
-  params: z.object(names),
-  async show({ params, sheet, visit }, deps) {
-    const { names: of, project, lead } = await inProject(visit.ask, params);
+  tab: "merge-requests",
+  async show({ names: of, project, sheet, visit, base }) {
     const typed = { targetBranch: [project.defaultBranch], ...sheet.typed };
     const { forkedFromId } = project;
     const back = `${projectPath(of)}/merge-request/list`;
-    const filled = { names: of, sheet: { ...sheet, typed }, visit, forkedFromId, back };
-    const body = await requestForm(baseOf(deps), { ...filled, words: "Create merge request" });
+    const place = { base, sheet: { ...sheet, typed }, visit, back, words: "Create merge request" };
     return {
       title: "New merge request",
-      wide: true,
-      lead: lead("merge-requests"),
-      body: () => body,
+      body: await requestForm(place, { names: of, forkedFromId }),
     };
   },
   async send({ params, typed, visit }) {
@@ -124,19 +106,17 @@ const newRequest = formPages({
   },
 });
 
-const editRequest = formPages({
+const editRequest = projectForm({
   path: `${at}/{localId}/edit`,
   operationIds: ["showMergeRequestToEdit", "editMergeRequestByPage"],
-  params: LocalParams,
-  async show({ params, sheet, visit }, deps) {
-    const { names: of, lead } = await inProject(visit.ask, params);
+  tab: "merge-requests",
+  async show({ params, names: of, sheet, visit, base }) {
     const request = await visit.ask.one("getMergeRequest", MergeRequestView, { params });
     const filled = sheet.failure === undefined ? { typed: typedOf(request) } : sheet;
     const back = requestPath(of, request.localId);
-    const form = { names: of, sheet: filled, visit, request, back, words: "Save" };
-    const body = await requestForm(baseOf(deps), form);
+    const place = { base, sheet: filled, visit, back, words: "Save" };
     const title = `Edit merge request !${request.localId}`;
-    return { title, wide: true, lead: lead("merge-requests"), body: () => body };
+    return { title, body: await requestForm(place, { names: of, request }) };
   },
   async send({ params, typed, visit }) {
     const request = await visit.ask.one("getMergeRequest", MergeRequestView, { params });

@@ -5,7 +5,7 @@ import { type Names, query as queryOf } from "../common/address.ts";
 import { type Fields, textForm } from "../common/form.ts";
 import type { Standing } from "../common/text.ts";
 import type { ChangedFile, LineParts } from "../repository/diff.ts";
-import { requestPath } from "./address.ts";
+import { type LocalParams, requestPath } from "./address.ts";
 import { type Discussion, discussionPiece, listedDiscussions } from "./discussion.ts";
 
 /** Of the whole request so many are read, which may have come to other files than they began at. */
@@ -14,14 +14,13 @@ const anywhereMax = 100;
 const shownMax = 500;
 
 type Line = ChangedFile["lines"][number];
-type Params = Names & Readonly<{ localId: string }>;
 
 /** The line that a form for a comment is open at; 0 where that side has no such line. */
 export type OpenAt = Readonly<{ newLine: number; oldLine: number }>;
 
 type LineCommentRequest = Readonly<{
   names: Names;
-  params: Params;
+  params: LocalParams;
   standing: Standing;
   mayChange: boolean;
 }>;
@@ -66,7 +65,7 @@ ${!isWhole && html`<p class="hint">The first ${shownMax} discussions of these fi
 }
 
 /** Those of the files that a page shows. */
-async function discussionsOf(params: Params, files: readonly ChangedFile[], visit: Visit) {
+async function discussionsOf(params: LocalParams, files: readonly ChangedFile[], visit: Visit) {
   const first = { number: 0, size: anywhereMax };
   const anywhere = await listedDiscussions(params, { page: first }, visit);
   if (anywhere.totalElements <= anywhereMax || files.length === 0) {
@@ -133,7 +132,7 @@ function commentForm(
 }
 
 /** Where a comment leads to: the line that it is about, or the discussions. */
-export function afterComment(params: Params, fields: Fields): string {
+export function afterComment(params: LocalParams, fields: Fields): string {
   const { filePath, filePage, lineId = "" } = fields;
   const at = requestPath(params, params.localId);
   if (!filePath || filePath.length > pathLengthMax) return at;

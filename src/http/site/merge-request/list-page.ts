@@ -5,22 +5,17 @@ import { html } from "../../page/html.ts";
 import { type PageRoute, page } from "../../page/route.ts";
 import { row, tableOf } from "../../page/table.ts";
 import { projectPath, query as queryOf } from "../common/address.ts";
-import { inProject } from "../common/frame.ts";
 import { PageNumber, pager, pageSize } from "../common/pager.ts";
 import { brief, labelPiece, noneListed, person, seen, statusPiece, when } from "../common/piece.ts";
-import { baseOf } from "../common/text.ts";
+import { besides, projectPage } from "../common/project-page.ts";
 import { filterForm, Optional } from "../issue/issue-page.ts";
-import { at, names, requestPath } from "./address.ts";
+import { at, requestPath } from "./address.ts";
 
 const statuses = ["OPENED", "MERGED", "CLOSED", "CANCELED", "FAILED"];
 
-const showRequests = page({
-  method: "get",
+const showRequests = projectPage({
   path: `${at}/list`,
   operationId: "showMergeRequests",
-  besides: true,
-  access: "anonymous",
-  params: z.object(names),
   query: z.object({
     status: Optional,
     q: Optional,
@@ -28,9 +23,8 @@ const showRequests = page({
     author: Optional,
     page: PageNumber,
   }),
-  async handle({ params, query: { page: number, ...filter }, visit }, deps) {
-    const { names: of, lead } = await inProject(visit.ask, params);
-    const base = baseOf(deps);
+  tab: "merge-requests",
+  async show({ params, query: { page: number, ...filter }, visit, names: of, base }) {
     const input = { params, query: filter, page: { number, size: pageSize } };
     const listed = await visit.ask.list("listMergeRequests", MergeRequestView, input);
     const address = `${base}${projectPath(of)}/merge-request/list`;
@@ -47,8 +41,6 @@ const showRequests = page({
     const head = ["Merge request", "Status", "Author", "Branches", "Changed"];
     return {
       title: "Merge requests",
-      wide: true,
-      lead: lead("merge-requests"),
       body: () => html`<section>${visit.session && html`<p class="actions"><a class="button" href="${base}/page${projectPath(of)}/merge-request/new">New merge request</a></p>`}
 ${filterForm(address, statuses, filter)}
 ${rows.length === 0 ? noneListed(["merge request", "merge requests"], { filter, address, next: "Push a branch, then ask here for it to be merged." }) : tableOf("Merge requests", head, rows)}
@@ -59,12 +51,9 @@ ${pager({ address: address + queryOf(filter), number, total: listed.totalElement
 
 /** What people shorten the address of one to. */
 const showAll = page({
-  method: "get",
+  ...besides,
   path: at,
   operationId: "showAllMergeRequests",
-  besides: true,
-  access: "anonymous",
-  params: z.object(names),
   handle: async ({ params }) => ({ redirect: `${projectPath(params)}/merge-request/list` }),
 });
 

@@ -4,17 +4,18 @@ import { Uuid } from "../../../events/core/ids.ts";
 import { ApprovalView } from "../../merge-request/approve.ts";
 import { MergeRequestView } from "../../merge-request/schema.ts";
 import { type Html, html } from "../../page/html.ts";
-import { type PageRoute, page, type Visit } from "../../page/route.ts";
+import type { PageRoute, Visit } from "../../page/route.ts";
 import { PipelineView } from "../../pipeline/view.ts";
 import { type Names, projectPath } from "../common/address.ts";
 import type { Shown } from "../common/form-page.ts";
-import { inProject } from "../common/frame.ts";
+import type { inProject } from "../common/frame.ts";
 import { PageNumber } from "../common/pager.ts";
 import { brief, labelPiece, people, person, seen, statusPiece, when } from "../common/piece.ts";
-import { baseOf, markdownPiece, pastNotice } from "../common/text.ts";
+import { projectPage } from "../common/project-page.ts";
+import { markdownPiece, pastNotice } from "../common/text.ts";
 import { Optional } from "../issue/issue-page.ts";
 import { actionsPiece, type Request } from "./action.ts";
-import { at, LocalParams, requestPath } from "./address.ts";
+import { at, type LocalParams, requestPath } from "./address.ts";
 import { discussionsPiece, oneDiscussionPiece } from "./discussion.ts";
 import { requestRights } from "./rights.ts";
 
@@ -30,18 +31,12 @@ const requirementWords: Readonly<Record<string, string>> = {
     "The pipeline of the merge result has succeeded, where that is required",
 };
 
-const showRequest = page({
-  method: "get",
+const showRequest = projectPage({
   path: `${at}/{localId}`,
   operationId: "showMergeRequest",
-  besides: true,
-  access: "anonymous",
-  params: LocalParams,
   query: z.object({ page: PageNumber, asOf: Optional, discussion: Uuid.optional() }),
-  async handle({ params, query, visit }, deps) {
+  async show({ params, query, visit, names, project, lead, base }, deps) {
     const { ask } = visit;
-    const { names, project, lead } = await inProject(ask, params);
-    const base = baseOf(deps);
     const { asOf } = query;
     const request = await ask.one("getMergeRequest", MergeRequestView, { params, asOf });
     const standing = { names, revision: project.defaultBranch };
@@ -60,7 +55,6 @@ const showRequest = page({
     const side = await sidePiece(base, names, request, params, visit);
     return {
       title: `${brief(request.title)} (!${request.localId})`,
-      wide: true,
       lead: (of) =>
         html`${lead("merge-requests")(of)}${requestTabs(of, names, request.localId, "")}`,
       body: () => html`<div class="two"><div>
@@ -138,7 +132,7 @@ async function sidePiece(
   base: string,
   names: Names,
   request: Request,
-  params: z.output<typeof LocalParams>,
+  params: LocalParams,
   { ask }: Visit,
 ): Promise<Html> {
   const page = { number: 0, size: 20 };

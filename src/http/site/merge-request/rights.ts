@@ -1,5 +1,3 @@
-import type { z } from "zod";
-
 import type { Deps } from "../../core/deps.ts";
 import { type Approver, approverOf } from "../../merge-request/approve.ts";
 import { isChangeable, mayDeleteRefs, mustFindMergeRequest } from "../../merge-request/place.ts";
@@ -24,7 +22,7 @@ const none = {
 
 export async function requestRights(
   { session, ask }: Visit,
-  params: z.output<typeof LocalParams>,
+  params: LocalParams,
   deps: Deps,
 ): Promise<Rights> {
   if (session === undefined) return none;

@@ -1,5 +1,3 @@
-import { z } from "zod";
-
 import { findProjectById } from "../../../projections/project/project.ts";
 import { troubledDeliveries } from "../../../projections/webhook/delivery.ts";
 import type { Deps } from "../../core/deps.ts";
@@ -15,8 +13,6 @@ import { lineField, sheetNotice, textOf } from "../common/sheet.ts";
 import { baseOf } from "../common/text.ts";
 
 const operations = "/page/admin/operations";
-const names = { ownerAlias: z.string(), projectAlias: z.string() };
-const OneParams = z.object({ ...names, id: z.string() });
 const below = "/admin/operations/{ownerAlias}/{projectAlias}/webhook/{id}";
 
 const pathOf = (of: Names, id: string): string =>
@@ -53,7 +49,6 @@ export async function deliveriesPiece(base: string, visit: Visit, { db }: Deps):
 const redeliver = simpleAct({
   path: `${below}/delivery/{deliveryId}/redeliver`,
   operationId: "redeliverWebhookByAdministrator",
-  params: OneParams.extend({ deliveryId: z.string() }),
   apiOperation: "redeliverWebhook",
   back: () => operations,
 });
@@ -61,7 +56,6 @@ const redeliver = simpleAct({
 const replay = formPages({
   path: `${below}/replay`,
   operationIds: ["showWebhookReplayToAdministrator", "replayWebhookByAdministrator"],
-  params: OneParams,
   async show({ params, sheet, visit }, deps) {
     // Nothing of the project is shown; who may not replay sees no form.
     await visit.ask.project("replayWebhook", params);

@@ -10,6 +10,7 @@ import { type PageRoute, page } from "../../page/route.ts";
 import { row, tableOf } from "../../page/table.ts";
 import { PageNumber, pager, pageSize } from "../common/pager.ts";
 import { empty, nothing, seen, statusPiece, when } from "../common/piece.ts";
+import { besides } from "../common/project-page.ts";
 import { baseOf } from "../common/text.ts";
 import { deliveriesPiece, deliveryPages } from "./delivery.ts";
 
@@ -112,11 +113,9 @@ function everyDay(some: readonly AuditDay[]): readonly AuditDay[] {
 }
 
 const showAgents = page({
-  method: "get",
+  ...besides,
   path: "/admin/runners",
   operationId: "showInstanceAgents",
-  besides: true,
-  access: "anonymous",
   query: z.object({ page: PageNumber }),
   async handle({ query: { page: number }, visit }, deps) {
     const input = { page: { number, size: pageSize } };

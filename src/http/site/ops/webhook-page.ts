@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { html } from "../../page/html.ts";
 import { formStart } from "../../page/once.ts";
-import { type PageRoute, page } from "../../page/route.ts";
+import type { PageRoute } from "../../page/route.ts";
 import { row, tableOf } from "../../page/table.ts";
 import { DeliverySummaryView, WebhookView } from "../../webhook/view.ts";
 import { type Names, projectPath } from "../common/address.ts";
@@ -10,58 +10,44 @@ import { formPages } from "../common/form-page.ts";
 import { inProject } from "../common/frame.ts";
 import { PageNumber, pager, pageSize } from "../common/pager.ts";
 import { empty, seen, statusPiece, when } from "../common/piece.ts";
+import { projectPage } from "../common/project-page.ts";
 import { boxes, lineField, sheetNotice, textOf } from "../common/sheet.ts";
 import { baseOf } from "../common/text.ts";
 
 const at = "/project/{ownerAlias}/{projectAlias}/setting/webhook";
-const names = { ownerAlias: z.string(), projectAlias: z.string() };
-const OneParams = z.object({ ...names, id: z.string() });
 
 const webhookPath = (of: Names, id: string): string =>
   `${projectPath(of)}/setting/webhook/${encodeURIComponent(id)}`;
 const deliveriesPath = (of: Names, id: string): string => `${webhookPath(of, id)}/delivery`;
 
-const showWebhooks = page({
-  method: "get",
+const showWebhooks = projectPage({
   path: at,
   operationId: "showWebhooks",
-  besides: true,
-  access: "anonymous",
-  params: z.object(names),
   query: z.object({ page: PageNumber }),
-  async handle({ params, query: { page: number }, visit }, deps) {
-    const { names: of, lead } = await inProject(visit.ask, params);
+  async show({ params, query: { page: number }, visit, names: of, base }) {
     const input = { params, page: { number, size: pageSize } };
     const { items, totalElements } = await visit.ask.list("listWebhooks", WebhookView, input);
-    const base = baseOf(deps);
     const rows = items.map(({ id, url, active }) =>
       row(html`<a href="${base}${deliveriesPath(of, id)}">${seen(url)}</a>`, active ? "on" : "off"),
     );
     const address = `${base}${projectPath(of)}/setting/webhook`;
     return {
       title: "Webhooks",
-      wide: true,
-      lead: lead(),
       body: () => html`<section>${rows.length === 0 ? empty("No webhooks.", html`One is created by <code>POST ${projectPath(of)}/setting/webhook</code>.`) : tableOf("Webhooks", ["Address", "State"], rows)}
 ${pager({ address, number, total: totalElements })}</section>`,
     };
   },
 });
 
-const showDeliveries = page({
-  method: "get",
+const showDeliveries = projectPage({
   path: `${at}/{id}/delivery`,
   operationId: "showWebhookDeliveries",
-  besides: true,
-  access: "anonymous",
-  params: OneParams,
   query: z.object({ page: PageNumber }),
-  async handle({ params, query: { page: number }, visit }, deps) {
-    const { names: of, lead } = await inProject(visit.ask, params);
+  async show({ params, query: { page: number }, visit, names: of, base }) {
     const input = { params, page: { number, size: pageSize } };
     const listed = await visit.ask.list("listWebhookDeliveries", DeliverySummaryView, input);
-    const address = baseOf(deps) + deliveriesPath(of, params.id);
-    const to = `${baseOf(deps)}/page${deliveriesPath(of, params.id)}`;
+    const address = base + deliveriesPath(of, params.id);
+    const to = `${base}/page${deliveriesPath(of, params.id)}`;
     const rows = listed.items.map((one) =>
       row(
         one.event,
@@ -76,9 +62,7 @@ const showDeliveries = page({
     const head = ["Event", "Status", "Attempts", "Answer", "Failure", "Created", ""];
     return {
       title: "Deliveries of a webhook",
-      wide: true,
-      lead: lead(),
-      body: () => html`<section>${visit.session && html`<p class="actions"><a class="button quiet" href="${baseOf(deps)}/page${webhookPath(of, params.id)}/replay">Send history again</a></p>`}
+      body: () => html`<section>${visit.session && html`<p class="actions"><a class="button quiet" href="${base}/page${webhookPath(of, params.id)}/replay">Send history again</a></p>`}
 ${rows.length === 0 ? empty("No deliveries.", "The next event that the webhook subscribes to is sent and listed here.") : tableOf("Deliveries", head, rows)}
 ${pager({ address, number, total: listed.totalElements })}</section>`,
     };
@@ -88,7 +72,6 @@ ${pager({ address, number, total: listed.totalElements })}</section>`,
 const redeliver = simpleAct({
   path: `${at}/{id}/delivery/{deliveryId}/redeliver`,
   operationId: "redeliverWebhookByPage",
-  params: OneParams.extend({ deliveryId: z.string() }),
   apiOperation: "redeliverWebhook",
   back: (params) => deliveriesPath(params, params.id),
 });
@@ -99,7 +82,6 @@ const replayFields = ["from", "to", "events"];
 const replay = formPages({
   path: `${at}/{id}/replay`,
   operationIds: ["showWebhookReplay", "replayWebhookByPage"],
-  params: OneParams,
   async show({ params, sheet, visit }, deps) {
     const { names: of, lead } = await inProject(visit.ask, params);
     const { events, url } = await visit.ask.one("getWebhook", WebhookView, { params });

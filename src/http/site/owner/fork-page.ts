@@ -1,5 +1,3 @@
-import { z } from "zod";
-
 import { OwnerType } from "../../../events/project/project.ts";
 import { html } from "../../page/html.ts";
 import { formStart } from "../../page/once.ts";
@@ -8,28 +6,24 @@ import { ProjectView } from "../../project/view.ts";
 import { projectPath } from "../common/address.ts";
 import { formPages } from "../common/form-page.ts";
 import { inProject } from "../common/frame.ts";
+import { besides } from "../common/project-page.ts";
 import { boxes, lineField, type Sheet, selectField, sheetNotice, textOf } from "../common/sheet.ts";
 import { baseOf } from "../common/text.ts";
 
 const at = "/project/{ownerAlias}/{projectAlias}/fork";
-const Params = z.object({ ownerAlias: z.string(), projectAlias: z.string() });
 const fields = ["ownerAlias", "ownerAliasType", "alias", "title", "isPrivate"];
 
 /** The address that answers of projects name. */
 const showFork = page({
-  method: "get",
+  ...besides,
   path: at,
   operationId: "showForkOfProject",
-  besides: true,
-  access: "anonymous",
-  params: Params,
   handle: async ({ params }) => ({ redirect: `/page${projectPath(params)}/fork` }),
 });
 
 const fork = formPages({
   path: at,
   operationIds: ["showNewFork", "forkProjectByPage"],
-  params: Params,
   async show({ params, sheet, visit }, deps) {
     const { project, names, lead } = await inProject(visit.ask, params);
     const base = baseOf(deps);

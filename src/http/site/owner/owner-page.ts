@@ -2,6 +2,7 @@ import { z } from "zod";
 
 import { listProjects, type ProjectRow } from "../../../projections/project/project.ts";
 import type { Deps } from "../../core/deps.ts";
+import type { RoutePath } from "../../core/route.ts";
 import { type Html, html } from "../../page/html.ts";
 import { type PageAnswer, type PageRoute, page, type Visit } from "../../page/route.ts";
 import { row, tableOf } from "../../page/table.ts";
@@ -10,9 +11,10 @@ import { CompanyView } from "../../team/company.ts";
 import { MemberView } from "../../team/member.ts";
 import { TeamView } from "../../team/view.ts";
 import { OwnUserView, UserView } from "../../user/view.ts";
-import { projectPath, query as queryOf, userPath } from "../common/address.ts";
+import { paramsOf, projectPath, query as queryOf, userPath } from "../common/address.ts";
 import { PageNumber, pager, pageSize } from "../common/pager.ts";
 import { brief, empty, person, seen } from "../common/piece.ts";
+import { besides } from "../common/project-page.ts";
 import { baseOf } from "../common/text.ts";
 import { Optional } from "../issue/issue-page.ts";
 
@@ -64,12 +66,9 @@ ${projectTable(base, rows.map(shownRow))}${pager({ address, number, total })}</s
 }
 
 const showUser = page({
-  method: "get",
+  ...besides,
   path: "/user/{userAlias}",
   operationId: "showUser",
-  besides: true,
-  access: "anonymous",
-  params: z.object({ userAlias: z.string() }),
   query: Paged,
   async handle({ params, query, visit }, deps) {
     const user = await visit.ask.one("getUser", UserView, { params });
@@ -90,11 +89,9 @@ const showUser = page({
 });
 
 const showSelf = page({
-  method: "get",
+  ...besides,
   path: "/user/me",
   operationId: "showOwnUser",
-  besides: true,
-  access: "anonymous",
   async handle({ visit }) {
     const { username } = await visit.ask.one("getOwnUser", OwnUserView, {});
     return { redirect: userPath(username) };
@@ -130,35 +127,22 @@ ${members.totalElements > rows.length && html`<p class="hint">The first ${rows.l
   };
 }
 
-const showTeam = page({
-  method: "get",
-  path: "/team/{teamAlias}",
-  operationId: "showTeam",
-  besides: true,
-  access: "anonymous",
-  params: z.object({ teamAlias: z.string() }),
-  query: Paged,
-  async handle({ params, query, visit }, deps) {
-    const team = await visit.ask.one("getTeam", TeamView, { params });
-    const at = `/team/${encodeURIComponent(team.alias)}`;
-    return groupPage(team, { noun: "Team", params, at }, query.page, visit, deps);
-  },
-});
+const showGroup = (noun: "Team" | "Company", path: RoutePath, view: z.ZodType<Group>) =>
+  page({
+    ...besides,
+    path,
+    operationId: `show${noun}`,
+    params: paramsOf(path),
+    query: Paged,
+    async handle({ params, query, visit }, deps) {
+      const group = await visit.ask.one(`get${noun}`, view, { params });
+      const at = `/${noun.toLowerCase()}/${encodeURIComponent(group.alias)}`;
+      return groupPage(group, { noun, params, at }, query.page, visit, deps);
+    },
+  });
 
-const showCompany = page({
-  method: "get",
-  path: "/company/{companyAlias}",
-  operationId: "showCompany",
-  besides: true,
-  access: "anonymous",
-  params: z.object({ companyAlias: z.string() }),
-  query: Paged,
-  async handle({ params, query, visit }, deps) {
-    const company = await visit.ask.one("getCompany", CompanyView, { params });
-    const at = `/company/${encodeURIComponent(company.alias)}`;
-    return groupPage(company, { noun: "Company", params, at }, query.page, visit, deps);
-  },
-});
+const showTeam = showGroup("Team", "/team/{teamAlias}", TeamView);
+const showCompany = showGroup("Company", "/company/{companyAlias}", CompanyView);
 
 const lists = [
   ["/project/my", "listOwnProjects", "My projects"],
@@ -168,11 +152,9 @@ const lists = [
 
 const projectList = ([path, apiOperation, title]: (typeof lists)[number]): PageRoute =>
   page({
-    method: "get",
+    ...besides,
     path,
     operationId: apiOperation.replace("list", "show"),
-    besides: true,
-    access: "anonymous",
     query: Paged.extend({ q: Optional }),
     async handle({ query: { page: number, q }, visit }, deps) {
       const base = baseOf(deps);

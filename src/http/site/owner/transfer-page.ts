@@ -8,17 +8,16 @@ import { TransferView } from "../../team/transfer-offer.ts";
 import { button, simpleAct } from "../common/form.ts";
 import { PageNumber, pager, pageSize } from "../common/pager.ts";
 import { brief, empty, seen, when } from "../common/piece.ts";
+import { besides } from "../common/project-page.ts";
 import { baseOf } from "../common/text.ts";
 
 const at = "/user/transfer";
 
 /** Where the mail about an offer leads. */
 const showTransfers = page({
-  method: "get",
+  ...besides,
   path: at,
   operationId: "showTransfers",
-  besides: true,
-  access: "anonymous",
   query: z.object({ page: PageNumber }),
   async handle({ query: { page: number }, visit }, deps) {
     const input = { page: { number, size: pageSize } };

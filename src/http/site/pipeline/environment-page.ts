@@ -4,35 +4,29 @@ import { EnvironmentState } from "../../../events/pipeline/environment.ts";
 import { nameLengthMax } from "../../core/schema.ts";
 import { type Html, html } from "../../page/html.ts";
 import { formStart } from "../../page/once.ts";
-import { type PageRoute, page, type Visit } from "../../page/route.ts";
+import type { PageRoute, Visit } from "../../page/route.ts";
 import { row, tableOf } from "../../page/table.ts";
 import { DeploymentView, EnvironmentView } from "../../pipeline/environment.ts";
 import { commitPath, type Names, projectPath, query as queryOf } from "../common/address.ts";
 import { button, mayPress, simpleAct } from "../common/form.ts";
-import { inProject } from "../common/frame.ts";
 import { PageNumber, pager, pageSize } from "../common/pager.ts";
 import { noneListed, nothing, seen, shortHash, statusPiece, when } from "../common/piece.ts";
-import { baseOf } from "../common/text.ts";
+import { projectPage } from "../common/project-page.ts";
 import { filterForm, Optional } from "../issue/issue-page.ts";
-import { jobPath, names, pipelinePath } from "./address.ts";
+import { jobPath, pipelinePath } from "./address.ts";
 
 type Environment = z.output<typeof EnvironmentView>;
 type Deployment = z.output<typeof DeploymentView>;
 
 const at = "/project/{ownerAlias}/{projectAlias}/environment";
-const OneParams = z.object({ ...names, environmentId: z.string() });
 
 const environmentsPath = (of: Names): string => `${projectPath(of)}/environment`;
 const environmentPath = (of: Names, id: string): string =>
   `${environmentsPath(of)}/${encodeURIComponent(id)}`;
 
-const showEnvironments = page({
-  method: "get",
+const showEnvironments = projectPage({
   path: at,
   operationId: "showEnvironments",
-  besides: true,
-  access: "anonymous",
-  params: z.object(names),
   query: z.object({
     state: Optional,
     /** Named so by the form that lists of issues have as well. */
@@ -40,9 +34,8 @@ const showEnvironments = page({
     q: z.string().max(nameLengthMax).optional(),
     page: PageNumber,
   }),
-  async handle({ params, query: { page: number, state, status, q }, visit }, deps) {
-    const { names: of, lead } = await inProject(visit.ask, params);
-    const base = baseOf(deps);
+  tab: "environments",
+  async show({ params, query: { page: number, state, status, q }, visit, names: of, base }) {
     const filter = { state: state ?? status, q: q === "" ? undefined : q };
     const input = { params, query: filter, page: { number, size: pageSize } };
     const listed = await visit.ask.list("listEnvironments", EnvironmentView, input);
@@ -64,8 +57,6 @@ const showEnvironments = page({
     const head = ["Environment", "State", "Last deployment", "Address", ""];
     return {
       title: "Environments",
-      wide: true,
-      lead: lead("environments"),
       body: () => html`<section>${filterForm(address, EnvironmentState.options, { status: filter.state, q: filter.q })}
 ${rows.length === 0 ? noneListed(["environment", "environments"], { filter, address, next }) : tableOf("Environments", head, rows)}
 ${pager({ address: address + queryOf(filter), number, total: listed.totalElements })}</section>`,
@@ -92,17 +83,12 @@ function stopButton(base: string, of: Names, { id, state, name }: Environment, v
   return button(to, visit, words, { kind: "danger" });
 }
 
-const showEnvironment = page({
-  method: "get",
+const showEnvironment = projectPage({
   path: `${at}/{environmentId}`,
   operationId: "showEnvironment",
-  besides: true,
-  access: "anonymous",
-  params: OneParams,
   query: z.object({ page: PageNumber }),
-  async handle({ params, query: { page: number }, visit }, deps) {
-    const { names: of, lead } = await inProject(visit.ask, params);
-    const base = baseOf(deps);
+  tab: "environments",
+  async show({ params, query: { page: number }, visit, names: of, base }) {
     const one = await visit.ask.one("getEnvironment", EnvironmentView, { params });
     const input = { params, page: { number, size: pageSize } };
     const listed = await visit.ask.list("listDeployments", DeploymentView, input);
@@ -111,8 +97,6 @@ const showEnvironment = page({
     const { state, tier, url, autoStopAt, createdAt } = one;
     return {
       title: seen(one.name),
-      wide: true,
-      lead: lead("environments"),
       body: () => html`<section aria-label="About"><dl><dt>State</dt><dd>${statusPiece(state)}</dd>
 <dt>Tier</dt><dd>${seen(tier)}</dd>
 ${url !== null && html`<dt>Address</dt><dd>${addressPiece(url)}</dd>`}
@@ -147,7 +131,6 @@ function deploymentTable(base: string, of: Names, deployments: readonly Deployme
 const stopOne = simpleAct({
   path: `${at}/{environmentId}/stop`,
   operationId: "stopEnvironmentByPage",
-  params: OneParams,
   apiOperation: "stopEnvironment",
   body: ({ force }) => ({ force: force === "true" }),
   back: (params) => environmentPath(params, params.environmentId),

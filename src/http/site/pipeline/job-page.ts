@@ -8,29 +8,23 @@ import { type PageRoute, page, type Visit } from "../../page/route.ts";
 import { JobView } from "../../pipeline/view.ts";
 import type { Names } from "../common/address.ts";
 import { button, mayPress, simpleAct } from "../common/form.ts";
-import { inProject } from "../common/frame.ts";
 import { PageNumber } from "../common/pager.ts";
 import { brief, nothing, seen, when } from "../common/piece.ts";
+import { besides, projectPage } from "../common/project-page.ts";
 import { livePath } from "../common/script.ts";
-import { baseOf } from "../common/text.ts";
-import { at, jobPath, LocalParams, pipelinePath } from "./address.ts";
+import { at, jobPath, pipelinePath } from "./address.ts";
 import { type LogPart, logPart } from "./log.ts";
 import { artifactTable, liveStatus } from "./pipeline-page.ts";
 import { startedPiece } from "./related-piece.ts";
 
 type Job = z.output<typeof JobView>;
 
-const showJob = page({
-  method: "get",
+const showJob = projectPage({
   path: `${at}/job/{localId}`,
   operationId: "showJob",
-  besides: true,
-  access: "anonymous",
-  params: LocalParams,
   query: z.object({ part: PageNumber.optional() }),
-  async handle({ params, query, visit }, deps) {
-    const { names, lead } = await inProject(visit.ask, params);
-    const base = baseOf(deps);
+  tab: "pipelines",
+  async show({ params, query, visit, names, base }, deps) {
     const job = await visit.ask.one("getJob", JobView, { params });
     // Reading the log takes the rights that it declares.
     await visit.ask.project("getJobLog", params);
@@ -53,8 +47,6 @@ const showJob = page({
     const status = `${base}/page${pipelinePath(names, job.pipelineLocalId)}/live`;
     return {
       title: `Job ${brief(job.name, 60)}`,
-      wide: true,
-      lead: lead("pipelines"),
       ...(moves && { scripts: [livePath] }),
       body: () => html`<div${moves && html` data-live-status="${status}"`}>${aboutPiece(base, names, job, { visit, mayRun, startsAt })}</div>
 ${started}${artifacts.items.length > 0 && html`<section aria-labelledby="artifacts"><h2 id="artifacts">Artifacts</h2>${artifactTable(base, artifacts.items)}</section>`}
@@ -104,24 +96,18 @@ ${part < parts - 1 && html`<a rel="next" href="${address}?part=${part + 1}">Late
 }
 
 const showLog = page({
-  method: "get",
+  ...besides,
   path: `${at}/job/{localId}/log`,
   operationId: "showJobLog",
-  besides: true,
-  access: "anonymous",
-  params: LocalParams,
   handle: async ({ params, visit }) => ({
     stream: await visit.ask.stream("getJobLog", { params }),
   }),
 });
 
 const downloadArtifact = page({
-  method: "get",
+  ...besides,
   path: `${at}/job/{localId}/artifact/{artifactUuid}/download`,
   operationId: "downloadArtifactInBrowser",
-  besides: true,
-  access: "anonymous",
-  params: LocalParams.extend({ artifactUuid: z.string() }),
   handle: async ({ params, visit }) => ({
     stream: await visit.ask.stream("downloadArtifact", { params }),
   }),
@@ -131,7 +117,6 @@ const change = (verb: "play" | "restart" | "cancel"): PageRoute =>
   simpleAct({
     path: `${at}/job/{localId}/${verb}`,
     operationId: `${verb}JobByPage`,
-    params: LocalParams,
     apiOperation: `${verb}Job`,
     back: (params) => jobPath(params, params.localId),
   });

@@ -20,12 +20,6 @@ import { type PageRoute, page } from "../../page/route.ts";
 import { when } from "../common/piece.ts";
 import { linePiece } from "./log.ts";
 
-const LocalParams = z.object({
-  ownerAlias: z.string(),
-  projectAlias: z.string(),
-  localId: z.string(),
-});
-
 /** Proxies and browsers end connections on which nothing comes. */
 const quietMs = 15_000;
 /** Each of them is made without a pause. */
@@ -42,7 +36,6 @@ const followLog = page({
   path: "/page/project/{ownerAlias}/{projectAlias}/cicd/job/{localId}/live",
   operationId: "followJobLogByPage",
   access: "session",
-  params: LocalParams,
   query: z.object({
     at: z.coerce.number().int().min(0).catch(0),
     line: z.coerce.number().int().min(0).catch(0),
@@ -125,7 +118,6 @@ const followPipeline = page({
   path: "/page/project/{ownerAlias}/{projectAlias}/cicd/pipeline/{localId}/live",
   operationId: "followPipelineByPage",
   access: "session",
-  params: LocalParams,
   async handle({ params, visit }, deps) {
     const request = await visit.ask.project("getPipeline", params);
     const pipeline = await findPipeline(deps.db, request.project.id, Number(params.localId));

@@ -11,7 +11,6 @@ import { JobView, PipelineView } from "../../pipeline/view.ts";
 import { settingLinks } from "../cicd/place.ts";
 import { commitPath, type Names, projectPath, query as queryOf } from "../common/address.ts";
 import { button, mayPress, simpleAct } from "../common/form.ts";
-import { inProject } from "../common/frame.ts";
 import { PageNumber, pager, pageSize } from "../common/pager.ts";
 import {
   empty,
@@ -23,10 +22,10 @@ import {
   statusPiece,
   when,
 } from "../common/piece.ts";
+import { besides, projectPage } from "../common/project-page.ts";
 import { livePath } from "../common/script.ts";
-import { baseOf } from "../common/text.ts";
 import { Optional } from "../issue/issue-page.ts";
-import { at, jobPath, LocalParams, names, pipelinePath } from "./address.ts";
+import { at, jobPath, pipelinePath } from "./address.ts";
 import { pipelineGraph } from "./graph.ts";
 import { cellId, cellTime } from "./live.ts";
 import { parentLink, startedPiece } from "./related-piece.ts";
@@ -50,17 +49,12 @@ const Ref = z
   .transform((name) => name.trim() || undefined)
   .optional();
 
-const showPipelines = page({
-  method: "get",
+const showPipelines = projectPage({
   path: `${at}/pipeline`,
   operationId: "showPipelines",
-  besides: true,
-  access: "anonymous",
-  params: z.object(names),
   query: z.object({ status: Optional, branch: Ref, tag: Ref, page: PageNumber }),
-  async handle({ params, query: { page: number, ...filter }, visit }, deps) {
-    const { names: of, lead } = await inProject(visit.ask, params);
-    const base = baseOf(deps);
+  tab: "pipelines",
+  async show({ params, query: { page: number, ...filter }, visit, names: of, base }) {
     const input = { params, query: filter, page: { number, size: pageSize } };
     const listed = await visit.ask.list("listPipelines", PipelineView, input);
     const address = `${base}${projectPath(of)}/cicd/pipeline`;
@@ -80,8 +74,6 @@ const showPipelines = page({
     const head = ["Pipeline", "Status", "Branch or tag", "Commit", "Started by", "Created"];
     return {
       title: "Pipelines",
-      wide: true,
-      lead: lead("pipelines"),
       body: () => html`<section>${filterForm(address, filter)}
 <p class="actions"><a href="${base}${projectPath(of)}/environment">Environments</a>${links}</p>
 ${rows.length === 0 ? noneListed(["pipeline", "pipelines"], { filter, address, next }) : tableOf("Pipelines", head, rows)}
@@ -110,26 +102,18 @@ function filterForm(address: string, { status, branch, tag }: Filter): Html {
 
 /** What the variables of jobs name as the place of pipelines. */
 const showAll = page({
-  method: "get",
+  ...besides,
   path: at,
   operationId: "showAllPipelines",
-  besides: true,
-  access: "anonymous",
-  params: z.object(names),
   handle: async ({ params }) => ({ redirect: `${projectPath(params)}/cicd/pipeline` }),
 });
 
-const showPipeline = page({
-  method: "get",
+const showPipeline = projectPage({
   path: `${at}/pipeline/{localId}`,
   operationId: "showPipeline",
-  besides: true,
-  access: "anonymous",
-  params: LocalParams,
   query: z.object({ page: PageNumber }),
-  async handle({ params, query: { page: number }, visit }, deps) {
-    const { names: of, lead } = await inProject(visit.ask, params);
-    const base = baseOf(deps);
+  tab: "pipelines",
+  async show({ params, query: { page: number }, visit, names: of, base }, deps) {
     const pipeline = await visit.ask.one("getPipeline", PipelineView, { params });
     const input = { params, page: { number, size: jobsSize } };
     const jobs = await visit.ask.list("listPipelineJobs", JobView, input);
@@ -145,8 +129,6 @@ const showPipeline = page({
     const parent = await parentLink(pipeline.id, visit, deps);
     return {
       title: `Pipeline #${pipeline.localId}`,
-      wide: true,
-      lead: lead("pipelines"),
       ...(moves && { scripts: [livePath] }),
       body: () => html`<div${moves && html` data-live-status="${base}/page${pipelinePath(of, pipeline.localId)}/live"`}>
 ${aboutPiece(base, of, pipeline, { visit, mayRun, parent })}
@@ -197,24 +179,17 @@ function jobTable(base: string, of: Names, jobs: readonly Job[]): Html {
   return tableOf("Jobs", ["Job", "Stage", "Status", "Started", "Ended"], rows);
 }
 
-const showArtifacts = page({
-  method: "get",
+const showArtifacts = projectPage({
   path: `${at}/pipeline/{localId}/artifacts`,
   operationId: "showPipelineArtifacts",
-  besides: true,
-  access: "anonymous",
-  params: LocalParams,
   query: z.object({ page: PageNumber }),
-  async handle({ params, query: { page: number }, visit }, deps) {
-    const { names: of, lead } = await inProject(visit.ask, params);
-    const base = baseOf(deps);
+  tab: "pipelines",
+  async show({ params, query: { page: number }, visit, names: of, base }) {
     const input = { params, page: { number, size: pageSize } };
     const listed = await visit.ask.list("listPipelineArtifacts", ArtifactView, input);
     const address = `${base}${pipelinePath(of, params.localId)}/artifacts`;
     return {
       title: `Artifacts of pipeline #${params.localId}`,
-      wide: true,
-      lead: lead("pipelines"),
       body: () => html`<section>${artifactTable(base, listed.items)}
 ${pager({ address, number, total: listed.totalElements })}
 <p><a href="${base}${pipelinePath(of, params.localId)}">Back to the pipeline</a></p></section>`,
@@ -246,7 +221,6 @@ const change = (verb: "restart" | "cancel"): PageRoute =>
   simpleAct({
     path: `${at}/pipeline/{localId}/${verb}`,
     operationId: `${verb}PipelineByPage`,
-    params: LocalParams,
     apiOperation: `${verb}Pipeline`,
     back: (params) => pipelinePath(params, params.localId),
   });

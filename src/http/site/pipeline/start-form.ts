@@ -1,12 +1,10 @@
-import { z } from "zod";
-
 import { type Html, html } from "../../page/html.ts";
 import { formStart } from "../../page/once.ts";
 import type { PageRoute, Visit } from "../../page/route.ts";
 import { type Names, projectPath } from "../common/address.ts";
 import { simpleAct } from "../common/form.ts";
 import { boxes, lineField, type Sheet } from "../common/sheet.ts";
-import { at, names } from "./address.ts";
+import { at } from "./address.ts";
 
 /** Where a pipeline is started. @param base of all addresses */
 export const startAddress = (base: string, of: Names): string =>
@@ -25,7 +23,6 @@ ${boxes(sheet, { name: "isTag", label: "Kind", options: yes })}
 export const startByPage: PageRoute = simpleAct({
   path: `${at}/pipeline/start`,
   operationId: "startPipelineByPage",
-  params: z.object(names),
   apiOperation: "startPipeline",
   body: ({ refName = "", isTag }) =>
     refName.trim() === "" ? {} : { refName: refName.trim(), isTag: isTag === "true" },

@@ -2,48 +2,36 @@ import { z } from "zod";
 
 import { PackageView } from "../../package/view.ts";
 import { type Html, html } from "../../page/html.ts";
-import { type PageRoute, page } from "../../page/route.ts";
+import { type PageRoute, page, type Visit } from "../../page/route.ts";
 import { row, tableOf } from "../../page/table.ts";
 import { registryScopes } from "../../registry/owner.ts";
 import { RegistryRepositoryView } from "../../registry/view.ts";
+import { filled, namesOf, paramsOf } from "../common/address.ts";
 import { inProject } from "../common/frame.ts";
 import { PageNumber, pager, pageSize } from "../common/pager.ts";
 import { brief, empty, seen } from "../common/piece.ts";
+import { besides } from "../common/project-page.ts";
 import { baseOf } from "../common/text.ts";
 import { type ClientLines, clientLines, type Named } from "./install.ts";
 
 type Params = Readonly<Record<string, string>>;
 type PageScope = (typeof registryScopes)[number];
 
-const filled = (path: string, params: Params): string =>
-  path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name] ?? ""));
-
-const paramsOf = ({ params }: PageScope, more: Readonly<Record<string, z.ZodType<string>>> = {}) =>
-  z.object({
-    ...Object.fromEntries(Object.keys(params.shape).map((name) => [name, z.string()])),
-    ...more,
-  });
-
-const names = (params: Params) => ({
-  ownerAlias: params["ownerAlias"] ?? "",
-  projectAlias: params["projectAlias"] ?? "",
-});
+async function leadIn({ noun }: PageScope, params: Params, { ask }: Visit) {
+  if (noun !== "Project") return {};
+  return { lead: (await inProject(ask, namesOf(params))).lead("packages") };
+}
 
 const showRepositories = (scope: PageScope): PageRoute =>
   page({
-    method: "get",
+    ...besides,
     path: scope.path,
     operationId: `show${scope.noun}RegistryRepositories`,
-    besides: true,
-    access: "anonymous",
-    params: paramsOf(scope),
+    params: paramsOf(scope.path),
     query: z.object({ page: PageNumber }),
     async handle({ params, query: { page: number }, visit }, deps) {
       const of: Params = params;
-      const lead =
-        scope.noun === "Project"
-          ? (await inProject(visit.ask, names(of))).lead("packages")
-          : undefined;
+      const lead = await leadIn(scope, of, visit);
       const input = { params: of, page: { number, size: pageSize } };
       const asks = `list${scope.noun}RegistryRepositories`;
       const { items, totalElements: total } = await visit.ask.list(
@@ -63,7 +51,7 @@ const showRepositories = (scope: PageScope): PageRoute =>
       return {
         title: "Packages",
         wide: true,
-        ...(lead && { lead }),
+        ...lead,
         body: () => html`<section>${rows.length === 0 ? empty("No repositories.", html`One is created by <code>POST ${filled(scope.path, of)}</code>; its page shows how clients use it.`) : tableOf("Repositories", ["Repository", "Packages", "Kind", "Description"], rows)}
 ${pager({ address, number, total })}</section>`,
       };
@@ -72,19 +60,14 @@ ${pager({ address, number, total })}</section>`,
 
 const showRepository = (scope: PageScope): PageRoute =>
   page({
-    method: "get",
+    ...besides,
     path: `${scope.path}/{registryRepositoryUuid}`,
     operationId: `show${scope.noun}RegistryRepository`,
-    besides: true,
-    access: "anonymous",
-    params: paramsOf(scope, { registryRepositoryUuid: z.string() }),
+    params: paramsOf(`${scope.path}/{registryRepositoryUuid}`),
     query: z.object({ page: PageNumber }),
     async handle({ params, query: { page: number }, visit }, deps) {
       const of: Params = params;
-      const lead =
-        scope.noun === "Project"
-          ? (await inProject(visit.ask, names(of))).lead("packages")
-          : undefined;
+      const lead = await leadIn(scope, of, visit);
       const asks = `get${scope.noun}RegistryRepository`;
       const repository = await visit.ask.one(asks, RegistryRepositoryView, { params: of });
       const input = { params: of, page: { number, size: pageSize } };
@@ -99,7 +82,7 @@ const showRepository = (scope: PageScope): PageRoute =>
       return {
         title: brief(repository.title),
         wide: true,
-        ...(lead && { lead }),
+        ...lead,
         body: () => html`<section>${repository.description && html`<p>${repository.description}</p>`}<p class="hint">A ${repository.repositoryType.toLowerCase()} repository of ${repository.packageType} packages.</p>
 ${clientPiece(lines, repository.repositoryType === "LOCAL", `${deps.publicUrl}/console`)}</section>
 <section aria-labelledby="packages"><h2 id="packages">Packages</h2>${rows.length === 0 ? empty("No packages.", "Publish the first one with the lines above.") : tableOf("Packages", ["Name", "Newest version"], rows)}

@@ -9,19 +9,17 @@ import { type Names, projectPath } from "../common/address.ts";
 import { inProject } from "../common/frame.ts";
 import { PageNumber } from "../common/pager.ts";
 import { brief, briefName, empty, seen } from "../common/piece.ts";
+import { besides, projectPage } from "../common/project-page.ts";
 import { baseOf, markdownPiece, plainPiece } from "../common/text.ts";
 import { filePiece } from "./file.ts";
-import { FileQuery, findEntry, ProjectParams, readable } from "./found.ts";
+import { FileQuery, findEntry, readable } from "./found.ts";
 import { crumbs, revisionBar, treePiece } from "./tree.ts";
 
 const showProject = page({
   ...readable,
-  method: "get",
+  ...besides,
   path: "/project/{ownerAlias}/{projectAlias}",
   operationId: "showProject",
-  besides: true,
-  access: "anonymous",
-  params: ProjectParams,
   async handle({ params, visit }, deps) {
     // The address that git clones from leads here too.
     if (params.projectAlias.endsWith(".git")) {
@@ -104,18 +102,12 @@ async function readmePiece(
   return html`<section aria-labelledby="readme">${title}${shown}</section>`;
 }
 
-const showFile = page({
+const showFile = projectPage({
   ...readable,
-  method: "get",
   path: "/project/{ownerAlias}/{projectAlias}/blob",
   operationId: "showFile",
-  besides: true,
-  access: "anonymous",
-  params: ProjectParams,
   query: FileQuery.extend({ plain: z.string().max(1).optional(), page: PageNumber }),
-  async handle({ params, query, visit }, deps) {
-    const { project, names, lead } = await inProject(visit.ask, params);
-    const base = baseOf(deps);
+  async show({ query, visit, project, names, lead, base }, deps) {
     const found = await findEntry(visit, deps, names, query);
     const { parts, path, entry, repository } = found;
     const revision = query.commitHash;
@@ -131,7 +123,6 @@ const showFile = page({
     }
     return {
       title: parts.length > 0 ? briefName(parts.at(-1) ?? "") : brief(project.title),
-      wide: true,
       lead: (of) =>
         html`${lead("code")(of)}${crumbs(of, { names, revision, parts, title: project.alias })}`,
       body: () => content,

@@ -2,7 +2,7 @@ import { z } from "zod";
 
 import { nameLengthMax, pathLengthMax } from "../../core/schema.ts";
 import { type Html, html } from "../../page/html.ts";
-import { type PageRoute, page, type Visit } from "../../page/route.ts";
+import type { PageRoute, Visit } from "../../page/route.ts";
 import { row, tableOf } from "../../page/table.ts";
 import { ChangedFileView } from "../../repository/changed-file-view.ts";
 import { ChangedFilesView } from "../../repository/commit-diff.ts";
@@ -14,7 +14,6 @@ import {
   projectPath,
   query as queryOf,
 } from "../common/address.ts";
-import { inProject } from "../common/frame.ts";
 import { PageNumber, pager, pageSize } from "../common/pager.ts";
 import {
   brief,
@@ -26,7 +25,7 @@ import {
   shortHash,
   when,
 } from "../common/piece.ts";
-import { baseOf } from "../common/text.ts";
+import { projectPage } from "../common/project-page.ts";
 import { commitChecks } from "../pipeline/commit-piece.ts";
 import {
   aloneLinesMax,
@@ -35,7 +34,7 @@ import {
   type LineParts,
   openLinesMax,
 } from "./diff.ts";
-import { ProjectParams, readable } from "./found.ts";
+import { readable } from "./found.ts";
 
 export type Commit = z.output<typeof CommitView>;
 
@@ -55,30 +54,23 @@ export function commitTable(base: string, names: Names, commits: readonly Commit
 const authorOf = (base: string, { user, authorIdent }: Commit): Html =>
   user === null ? html`${seen(authorIdent.name)}` : person(base, user);
 
-const showCommits = page({
+const showCommits = projectPage({
   ...readable,
-  method: "get",
   path: "/project/{ownerAlias}/{projectAlias}/commits",
   operationId: "showCommits",
-  besides: true,
-  access: "anonymous",
-  params: ProjectParams,
   query: z.object({
     branch: z.string().max(nameLengthMax).optional(),
     path: z.string().max(pathLengthMax).optional(),
     page: PageNumber,
   }),
-  async handle({ params, query, visit }, deps) {
-    const { names, project, lead } = await inProject(visit.ask, params);
+  tab: "commits",
+  async show({ params, query, visit, names, project, base }) {
     const { branch, path, page: number } = query;
     const input = { params, query: { branch, path }, page: { number, size: pageSize } };
     const { items, totalElements: total } = await visit.ask.list("listCommits", CommitView, input);
-    const base = baseOf(deps);
     const address = `${base}${projectPath(names)}/commits${queryOf({ branch, path })}`;
     return {
       title: path ? `History of ${briefName(path)}` : "Commits",
-      wide: true,
-      lead: lead("commits"),
       body: () => html`<section><p>Of <code>${seen(branch ?? project.defaultBranch)}</code></p>
 ${items.length === 0 ? empty("No commits.", "The first push brings them.") : commitTable(base, names, items)}
 ${pager({ address, number, total })}</section>`,
@@ -88,18 +80,13 @@ ${pager({ address, number, total })}</section>`,
 
 const filesMax = 20;
 
-const showCommit = page({
+const showCommit = projectPage({
   ...readable,
-  method: "get",
   path: "/project/{ownerAlias}/{projectAlias}/commit/{hash}",
   operationId: "showCommit",
-  besides: true,
-  access: "anonymous",
-  params: ProjectParams.extend({ hash: z.string() }),
   query: z.object({ file: z.string().max(pathLengthMax).optional(), page: PageNumber }),
-  async handle({ params, query, visit }, deps) {
-    const { names, lead } = await inProject(visit.ask, params);
-    const base = baseOf(deps);
+  tab: "commits",
+  async show({ params, query, visit, names, base }, deps) {
     const commit = await visit.ask.one("getCommit", CommitView, { params });
     const checks = await commitChecks(names, commit.hash, visit, deps);
     const changes =
@@ -108,8 +95,6 @@ const showCommit = page({
         : await filePiece(base, names, commit, { file: query.file, page: query.page }, visit);
     return {
       title: brief(commit.shortMessage) || shortHash(commit.hash),
-      wide: true,
-      lead: lead("commits"),
       body: () => html`${aboutCommit(base, names, commit)}${checks}${changes}`,
     };
   },

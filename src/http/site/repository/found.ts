@@ -9,9 +9,6 @@ import type { Visit } from "../../page/route.ts";
 import { type FoundCommit, mustFindCommit } from "../../repository/revision.ts";
 import type { Names } from "../common/address.ts";
 
-/** Parameters of a path that names a project. The operations that the page calls check them. */
-export const ProjectParams = z.object({ ownerAlias: z.string(), projectAlias: z.string() });
-
 export const FileQuery = z.object({
   commitHash: z.string().min(1).max(nameLengthMax).default("HEAD"),
   file: z.string().max(pathLengthMax).default(""),

@@ -1,7 +1,10 @@
+import { z } from "zod";
+
 import type { StreamReply } from "../../core/answer.ts";
 import { isBinary } from "../../file/type.ts";
 import { type PageRoute, page } from "../../page/route.ts";
-import { FileQuery, ProjectParams, readable } from "./found.ts";
+import { besides } from "../common/project-page.ts";
+import { FileQuery, readable } from "./found.ts";
 
 /** What a browser shows by itself and runs nothing of. */
 const imageTypes: Readonly<Record<string, string>> = {
@@ -21,7 +24,6 @@ const showRaw = page({
   path: "/page/project/{ownerAlias}/{projectAlias}/raw",
   operationId: "showRawFile",
   access: "anonymous",
-  params: ProjectParams,
   query: FileQuery,
   async handle({ params, query, visit }) {
     const file = await visit.ask.stream("downloadBlob", { params, query });
@@ -31,12 +33,9 @@ const showRaw = page({
 
 const downloadFile = page({
   ...readable,
-  method: "get",
+  ...besides,
   path: "/project/{ownerAlias}/{projectAlias}/blob/download",
   operationId: "downloadFile",
-  besides: true,
-  access: "anonymous",
-  params: ProjectParams,
   query: FileQuery,
   handle: async ({ params, query, visit }) => ({
     stream: await visit.ask.stream("downloadBlob", { params, query }),
@@ -63,12 +62,10 @@ function shownRaw(file: StreamReply, path: string, destination: string): StreamR
 
 const archivePage = (format: "zip" | "tar.gz", form: "Zip" | "Tar") =>
   page({
-    method: "get",
+    ...besides,
     path: `/project/{ownerAlias}/{projectAlias}/archive/{ref}.${format}`,
     operationId: `download${form}Archive`,
-    besides: true,
-    access: "anonymous",
-    params: ProjectParams.extend({ ref: FileQuery.shape.commitHash }),
+    params: z.object({ ref: FileQuery.shape.commitHash }),
     handle: async ({ params, visit }) => ({
       stream: await visit.ask.stream(`get${form}Archive`, { params }),
     }),

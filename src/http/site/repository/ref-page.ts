@@ -16,32 +16,27 @@ import {
   query as queryOf,
   tagPath,
 } from "../common/address.ts";
-import { inProject } from "../common/frame.ts";
 import { PageNumber, pager, pageSize } from "../common/pager.ts";
 import { brief, empty, seen, shortHash, size, when } from "../common/piece.ts";
-import { baseOf, markdownPiece, plainPiece } from "../common/text.ts";
-import { ProjectParams, readable } from "./found.ts";
+import { besides, projectPage } from "../common/project-page.ts";
+import { markdownPiece, plainPiece } from "../common/text.ts";
+import { readable } from "./found.ts";
 
 const Paged = z.object({ page: PageNumber });
 
 const branchPrefix = "refs/heads/";
 const tagPrefix = "refs/tags/";
 
-const showBranches = page({
+const showBranches = projectPage({
   ...readable,
-  method: "get",
   path: "/project/{ownerAlias}/{projectAlias}/branch",
   operationId: "showBranches",
-  besides: true,
-  access: "anonymous",
-  params: ProjectParams,
   query: Paged.extend({ branchName: z.string().max(nameLengthMax).optional() }),
-  async handle({ params, query, visit }, deps) {
-    const { names, lead } = await inProject(visit.ask, params);
+  tab: "branches",
+  async show({ params, query, visit, names, base }) {
     if (query.branchName !== undefined) {
       return { redirect: filePath(names, branchPrefix + query.branchName, "") };
     }
-    const base = baseOf(deps);
     const input = { page: query.page, size: pageSize };
     const reply = await visit.ask.one("listBranches", BranchesView, { params, query: input });
     const listed = "_embedded" in reply ? reply : undefined;
@@ -61,8 +56,6 @@ ${visit.session && !isDefault && html`<a href="${base}/page${projectPath(names)}
     const total = listed?.page.totalElements ?? 0;
     return {
       title: "Branches",
-      wide: true,
-      lead: lead("branches"),
       body: () => html`<section>
 ${rows.length === 0 ? empty("No branches.", "The first push creates one.") : tableOf("Branches", ["Branch", "Last commit", "Date", "State", ""], rows)}
 ${pager({ address, number: query.page, total })}</section>`,
@@ -70,18 +63,13 @@ ${pager({ address, number: query.page, total })}</section>`,
   },
 });
 
-const showTags = page({
+const showTags = projectPage({
   ...readable,
-  method: "get",
   path: "/project/{ownerAlias}/{projectAlias}/tag",
   operationId: "showTags",
-  besides: true,
-  access: "anonymous",
-  params: ProjectParams,
   query: Paged,
-  async handle({ params, query, visit }, deps) {
-    const { names, lead } = await inProject(visit.ask, params);
-    const base = baseOf(deps);
+  tab: "tags",
+  async show({ params, query, visit, names, base }) {
     const input = { params, page: { number: query.page, size: pageSize } };
     const { items, totalElements: total } = await visit.ask.list("listTags", TagView, input);
     const rows = items.map((tag) =>
@@ -96,8 +84,6 @@ const showTags = page({
     const address = `${base}${projectPath(names)}/tag`;
     return {
       title: "Tags",
-      wide: true,
-      lead: lead("tags"),
       body: () => html`<section>
 ${rows.length === 0 ? empty("No tags.", html`<code>git tag v1.0 && git push origin v1.0</code> creates one.`) : tableOf("Tags", ["Tag", "Message", "Commit", "Date"], rows)}
 ${pager({ address, number: query.page, total })}</section>`,
@@ -105,22 +91,15 @@ ${pager({ address, number: query.page, total })}</section>`,
   },
 });
 
-const showTag = page({
+const showTag = projectPage({
   ...readable,
-  method: "get",
   path: "/project/{ownerAlias}/{projectAlias}/tag/{tagName}",
   operationId: "showTag",
-  besides: true,
-  access: "anonymous",
-  params: ProjectParams.extend({ tagName: z.string() }),
-  async handle({ params, visit }, deps) {
-    const { names, lead } = await inProject(visit.ask, params);
-    const base = baseOf(deps);
+  tab: "tags",
+  async show({ params, visit, names, base }) {
     const tag = await visit.ask.one("getTag", TagView, { params });
     return {
       title: brief(tag.name),
-      wide: true,
-      lead: lead("tags"),
       body: () => html`<section>${plainPiece(tag.fullMessage || tag.shortMessage)}
 <p class="actions">${
         tag.commitId &&
@@ -136,48 +115,37 @@ const showTag = page({
 const archivePath = (names: Names, tag: string, format: string): string =>
   `${projectPath(names)}/archive/${encodeURIComponent(tagPrefix + tag)}.${format}`;
 
-const showReleases = page({
+const showReleases = projectPage({
   ...readable,
-  method: "get",
   path: "/project/{ownerAlias}/{projectAlias}/release",
   operationId: "showReleases",
-  besides: true,
-  access: "anonymous",
-  params: ProjectParams,
   query: Paged,
-  async handle({ params, query, visit }, deps) {
-    const { names, lead } = await inProject(visit.ask, params);
-    const base = baseOf(deps);
+  tab: "releases",
+  async show({ params, query, visit, names, base }) {
     const input = { params, page: { number: query.page, size: 10 } };
     const { items, totalElements } = await visit.ask.list("listReleases", ReleaseView, input);
     const shown = await Promise.all(items.map((release) => releasePiece(base, names, release)));
     const address = `${base}${projectPath(names)}/release`;
     return {
       title: "Releases",
-      wide: true,
-      lead: lead("releases"),
       body: () => html`${shown.length === 0 && html`<section>${empty("No releases.", "A release offers the files of a version, with words about what is new.")}</section>`}${shown}
 ${pager({ address, number: query.page, size: 10, total: totalElements })}`,
     };
   },
 });
 
-const showRelease = page({
+const showRelease = projectPage({
   ...readable,
-  method: "get",
   path: "/project/{ownerAlias}/{projectAlias}/release/{releaseUuid}",
   operationId: "showRelease",
-  besides: true,
-  access: "anonymous",
-  params: ProjectParams.extend({ releaseUuid: z.string() }),
-  async handle({ params, visit }, deps) {
-    const { names, lead } = await inProject(visit.ask, params);
+  tab: "releases",
+  async show({ params, visit, names, base }) {
     const isLatest = params.releaseUuid === "latest";
     const release = await visit.ask.one(isLatest ? "getLatestRelease" : "getRelease", ReleaseView, {
       params,
     });
-    const piece = await releasePiece(baseOf(deps), names, release);
-    return { title: brief(release.title), wide: true, lead: lead("releases"), body: () => piece };
+    const piece = await releasePiece(base, names, release);
+    return { title: brief(release.title), body: () => piece };
   },
 });
 
@@ -205,12 +173,9 @@ ${
 }
 
 const downloadReleaseFilePage = page({
-  method: "get",
+  ...besides,
   path: "/project/{ownerAlias}/{projectAlias}/release/{releaseUuid}/file/{fileUuid}",
   operationId: "downloadReleaseFileInBrowser",
-  besides: true,
-  access: "anonymous",
-  params: ProjectParams.extend({ releaseUuid: z.string(), fileUuid: z.string() }),
   handle: async ({ params, visit }) => ({
     stream: await visit.ask.stream("downloadReleaseFile", { params }),
   }),

@@ -1,23 +1,23 @@
 import type { Context } from "koa";
 
-import { HttpRefusal } from "../core/errors.ts";
+import { HttpRefusal } from "./errors.ts";
 
 /** A method and the form of the paths below a base that it answers. */
 type Callable = Readonly<{ method: string; path: RegExp }>;
 
 /**
- * The call that a request means, with what its path names; HEAD means GET.
+ * The call that a request means, with what its path names.
  *
+ * @param method that the request means
  * @param nothingHere made when no call has such a path
  * @throws HttpRefusal 405 when the path takes other methods; what `nothingHere` makes
  */
 export function callAt<Call extends Callable>(
   ctx: Context,
   calls: readonly Call[],
-  path: string,
+  { path, method = ctx.method }: Readonly<{ path: string; method?: string }>,
   nothingHere: () => Error,
 ) {
-  const method = ctx.method === "HEAD" ? "GET" : ctx.method;
   const fitting = calls.flatMap((call) => {
     const match = call.path.exec(path);
     return match === null ? [] : [{ call, params: match.groups ?? {} }];
@@ -29,3 +29,7 @@ export function callAt<Call extends Callable>(
   const message = `${ctx.method} is not a method of this path.`;
   throw new HttpRefusal(405, "route.method_not_allowed", message, { Allow: allow });
 }
+
+/** What a request means where HEAD is answered as GET is, without the body. */
+export const readMethod = ({ method }: Pick<Context, "method">): string =>
+  method === "HEAD" ? "GET" : method;
