@@ -11,6 +11,7 @@ const always = [
   "lru-cache",
   "pg",
   "pino",
+  "protobufjs",
   "re2js",
   "zod",
 ];

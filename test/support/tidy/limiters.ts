@@ -32,7 +32,6 @@ export const limitersElsewhere: Readonly<Record<string, string>> = {
   "http/registry/proxy/flight.ts": "removes a file after its last reader",
   "http/registry/sent.ts": "counts once what several answers share",
   "http/site/pipeline/log.ts": "depth of a document",
-  "platform/event-store/page-events.ts": "an index",
   "platform/git/kept-packs.ts": "cuts a cache, and removes files after their last reader",
   "platform/git/object/cat-file-pool.ts":
     "keeps processes, each of which answers many callers at once",
