@@ -18,7 +18,6 @@ import {
   type Head,
   type Place,
   type Queryable,
-  readHeads,
   readPlaces,
 } from "./storage.ts";
 import type { StreamHeads } from "./stream-heads.ts";
@@ -44,39 +43,25 @@ export type Plan = Readonly<{
   /** One for each order. */
   outcomes: readonly Outcome[];
   heads: ReadonlyMap<string, Head>;
-  /** Last revisions of streams that were not looked up: the plan holds only if they are these. */
-  assumed: ReadonlyMap<string, bigint>;
+}>;
+
+type Known = Readonly<{
+  db: Queryable;
+  heads: StreamHeads;
+  recent: RecentPlaces;
+  /** Of the log. */
+  head: bigint;
 }>;
 
 /**
  * Decides a batch of orders in turn, each seeing the effect of those before it, and numbers the
  * events. Nothing is kept: the caches are only read, so a plan that could not be written is simply
  * dropped.
- *
- * @param mayAssume takes streams to end where the orders expect it, which saves looking them up
  */
-export async function planBatch(
-  orders: readonly Order[],
-  known: Readonly<{ db: Queryable; heads: StreamHeads; recent: RecentPlaces; head: bigint }>,
-  mayAssume: boolean,
-): Promise<Plan> {
-  const planner = new Planner(known.db, known.recent, known.head);
+export async function planBatch(orders: readonly Order[], known: Known): Promise<Plan> {
   const streams = new Set(orders.flatMap((order) => streamsToCheck(order.stream)));
-  const missing: string[] = [];
-  for (const stream of streams) {
-    const head = known.heads.get(stream);
-    if (head === undefined) missing.push(stream);
-    else planner.heads.set(stream, head);
-  }
-  const assumed = mayAssume ? assumedOf(orders, missing) : undefined;
-  for (const [stream, revision] of assumed ?? []) {
-    planner.heads.set(stream, { revision, metadata: undefined });
-  }
-  if (assumed === undefined) {
-    for (const [stream, head] of await readHeads(known.db, missing))
-      planner.heads.set(stream, head);
-  }
-
+  const heads = await known.heads.of(known.db, [...streams]);
+  const planner = new Planner(known, heads);
   const outcomes: Outcome[] = [];
   for (const order of orders) {
     try {
@@ -86,45 +71,21 @@ export async function planBatch(
       outcomes.push(error);
     }
   }
-  const { events, heads } = planner;
-  return { events, outcomes, heads, assumed: assumed ?? new Map() };
-}
-
-/**
- * Where streams end if the orders are right about them, and if those they append to have no metadata. Undefined
- * when an order does not say where its stream ends, or is of metadata, which is more than where it ends.
- */
-function assumedOf(
-  orders: readonly Order[],
-  missing: readonly string[],
-): ReadonlyMap<string, bigint> | undefined {
-  const expected = new Map<string, bigint>();
-  for (const order of orders) {
-    if (originalOf(order.stream) !== undefined) return undefined;
-    expected.set(metastreamOf(order.stream), noRevision);
-    const revision = order.expected === "no_stream" ? noRevision : order.expected;
-    if (typeof revision === "bigint" && !expected.has(order.stream)) {
-      expected.set(order.stream, revision);
-    }
-  }
-  const assumed = new Map<string, bigint>();
-  for (const stream of missing) {
-    const revision = expected.get(stream);
-    if (revision === undefined || revision >= tombstoneRevision) return undefined;
-    assumed.set(stream, revision);
-  }
-  return assumed;
+  return { events: planner.events, outcomes, heads };
 }
 
 class Planner {
-  readonly heads = new Map<string, Head>();
   readonly events: StoredEvent[] = [];
   readonly #places = new Map<string, Place>();
   readonly #log: Log;
   readonly #created = BigInt(Date.now()) * ticksPerMs;
   #position: bigint;
 
-  constructor(db: Queryable, recent: RecentPlaces, head: bigint) {
+  /** @param heads of the streams of all orders; kept up to date with what is planned */
+  constructor(
+    { db, recent, head }: Known,
+    readonly heads: Map<string, Head>,
+  ) {
     this.#position = head;
     this.#log = {
       head: (stream) => this.heads.get(stream) ?? emptyHead,

@@ -16,7 +16,6 @@ import {
   type Head,
   readAllBackwards,
   readAllForwards,
-  readHeads,
   readStreamBackwards,
   readStreamForwards,
 } from "./storage.ts";
@@ -47,7 +46,7 @@ export class Reader {
   }
 
   async viewOf(stream: string): Promise<StreamView> {
-    const heads = await this.#headsOf(streamsToCheck(stream));
+    const heads = await this.#heads.of(this.#pool, streamsToCheck(stream));
     const head = (name: string): Head => heads.get(name) ?? emptyHead;
     if (isTombstoned({ head }, stream)) return { kind: "tombstoned" };
     const { revision: last } = head(stream);
@@ -118,19 +117,6 @@ export class Reader {
       next = (page.at(-1)?.revision ?? next) - 1n;
       return page;
     });
-  }
-
-  async #headsOf(streams: readonly string[]): Promise<ReadonlyMap<string, Head>> {
-    const heads = new Map<string, Head>();
-    const missing: string[] = [];
-    for (const stream of streams) {
-      const head = this.#heads.get(stream);
-      if (head === undefined) missing.push(stream);
-      else heads.set(stream, head);
-    }
-    // Not put into the cache: the writer may have committed something newer since.
-    for (const [stream, head] of await readHeads(this.#pool, missing)) heads.set(stream, head);
-    return heads;
   }
 }
 

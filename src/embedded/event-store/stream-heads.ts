@@ -1,35 +1,29 @@
-import type { Head } from "./storage.ts";
+import { LRUCache } from "lru-cache";
+
+import { type Head, type Queryable, readHeads } from "./storage.ts";
 
 /** Enough for every stream in active use; one costs about 200 bytes. */
-const generationMax = 50_000;
+const streamsMax = 50_000;
 
 /**
  * Ends of streams as of the last commit. Only the writer fills it, in commit order, so that what
- * is in it is never older than the database. Two generations bound it: when the young one is full
- * it becomes the old one, and the streams of the former old one are dropped unless read since.
+ * is in it is never older than the database.
  */
-export class StreamHeads {
-  #young = new Map<string, Head>();
-  #old: ReadonlyMap<string, Head> = new Map();
-
-  get(stream: string): Head | undefined {
-    const head = this.#young.get(stream);
-    if (head !== undefined) return head;
-    const aged = this.#old.get(stream);
-    if (aged !== undefined) this.set(stream, aged);
-    return aged;
+export class StreamHeads extends LRUCache<string, Head> {
+  constructor() {
+    super({ max: streamsMax });
   }
 
-  set(stream: string, head: Head): void {
-    if (this.#young.size >= generationMax && !this.#young.has(stream)) {
-      this.#old = this.#young;
-      this.#young = new Map();
-    }
-    this.#young.set(stream, head);
-  }
-
-  clear(): void {
-    this.#young = new Map();
-    this.#old = new Map();
+  /** The ends of these streams; those that are not in memory are read, and not kept. */
+  async of(db: Queryable, streams: readonly string[]): Promise<Map<string, Head>> {
+    const known = streams.flatMap((stream) => {
+      const head = this.get(stream);
+      return head === undefined ? [] : [[stream, head] as const];
+    });
+    const heads = new Map(known);
+    const missing = streams.filter((stream) => !heads.has(stream));
+    // The writer may have committed something newer since.
+    for (const [stream, head] of await readHeads(db, missing)) heads.set(stream, head);
+    return heads;
   }
 }

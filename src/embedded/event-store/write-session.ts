@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 
-import { noRevision, type StoredEvent } from "./event.ts";
+import type { StoredEvent } from "./event.ts";
 import { migrate } from "./schema.ts";
 import { type Place, type Queryable, readRecentPlaces } from "./storage.ts";
 
@@ -10,8 +10,6 @@ const writerLock = 7_355_608_442_017n;
 
 /** How many of the newest event ids are remembered for appends that expect any revision. */
 export const recentPlacesMax = 50_000;
-
-type Assumed = ReadonlyMap<string, bigint>;
 
 /** The one connection that may write: it holds the writer lock for as long as it lives. */
 export type WriteSession = Readonly<{
@@ -22,13 +20,8 @@ export type WriteSession = Readonly<{
   recent: readonly Place[];
   /** Aborts when the connection is lost. */
   lost: AbortSignal;
-  /**
-   * Writes all events in one transaction; they are durable when this resolves.
-   *
-   * @param assumed last revisions of streams, -1 of those without events; false when one of them is another: nothing
-   *   is written then
-   */
-  insert: (events: readonly StoredEvent[], assumed: Assumed) => Promise<boolean>;
+  /** Writes all events in one transaction; they are durable when this resolves. */
+  insert: (events: readonly StoredEvent[]) => Promise<void>;
   close: () => Promise<void>;
 }>;
 
@@ -65,7 +58,7 @@ export async function openWriteSession(
       head: recent.at(-1)?.position ?? 0n,
       recent,
       lost: lost.signal,
-      insert: (events, assumed) => insert(client, events, assumed),
+      insert: (events) => insert(client, events),
       close: () => client.end(),
     };
   } catch (error) {
@@ -96,35 +89,10 @@ const insertText = `insert into event_store.event (${columns})
   select * from unnest($1::bigint[], $2::text[], $3::bigint[], $4::uuid[], $5::text[],
     $6::boolean[], $7::bytea[], $8::bytea[], $9::bigint[])`;
 
-/** Nearly every append is one event: arrays of one take longer to write and to read than the values. */
-const insertOneText = `insert into event_store.event (${columns})
-  select $1::bigint, $2::text, $3::bigint, $4::uuid, $5::text, $6::boolean, $7::bytea, $8::bytea, $9::bigint`;
-
-/** Nobody else writes, so what holds when the statement begins holds when it ends. */
-const ifAssumed = ` where not exists (
-  select from unnest($10::text[], $11::bigint[]) as assumed (stream, rev)
-  where assumed.rev <> coalesce((
-    select e.rev from event_store.event e where e.stream = assumed.stream collate "C"
-    order by e.rev desc limit 1
-  ), ${noRevision}))`;
-
-async function insert(
-  client: pg.Client,
-  events: readonly StoredEvent[],
-  assumed: Assumed,
-): Promise<boolean> {
+async function insert(client: pg.Client, events: readonly StoredEvent[]): Promise<void> {
   const rows = events.map(valuesOf);
-  const [one] = rows;
-  const isOne = one !== undefined && rows.length === 1;
-  const values: unknown[] = isOne ? [...one] : columnsOf(rows);
-  const [name, text] = isOne ? ["append-one", insertOneText] : ["append", insertText];
-  if (assumed.size === 0) {
-    await client.query({ name, text, values });
-    return true;
-  }
-  values.push([...assumed.keys()], [...assumed.values()]);
-  const { rowCount } = await client.query({ name: `${name}-if`, text: text + ifAssumed, values });
-  return rowCount === events.length;
+  const values = columns.split(", ").map((_, column) => rows.map((row) => row[column]));
+  await client.query({ name: "append", text: insertText, values });
 }
 
 const valuesOf = (event: StoredEvent): readonly unknown[] => [
@@ -138,9 +106,6 @@ const valuesOf = (event: StoredEvent): readonly unknown[] => [
   asBuffer(event.metadata),
   event.created,
 ];
-
-const columnsOf = (rows: readonly (readonly unknown[])[]): unknown[][] =>
-  columns.split(", ").map((_, column) => rows.map((row) => row[column]));
 
 function asBuffer({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
   return Buffer.from(buffer, byteOffset, byteLength);

@@ -91,7 +91,10 @@ export class Writer {
     let plan: Plan;
     try {
       const orders = batch.map((pending) => pending.order);
-      plan = await this.#carryOut(session, orders);
+      const { heads, tail } = this;
+      const known = { db: session.db, heads, recent: this.#recent, head: tail.head };
+      plan = await planBatch(orders, known);
+      if (plan.events.length > 0) await session.insert(plan.events);
     } catch (error) {
       await this.#giveUp(session);
       this.#options.onOutage(error);
@@ -105,18 +108,6 @@ export class Writer {
     for (const [index, pending] of batch.entries()) {
       pending.settle(plan.outcomes[index] ?? unavailable("No outcome"));
     }
-  }
-
-  /** At first as if all streams ended where the orders expect it, then with what is stored. */
-  async #carryOut(session: WriteSession, orders: readonly Order[]): Promise<Plan> {
-    const known = { heads: this.heads, recent: this.#recent, head: this.tail.head, db: session.db };
-    for (const mayAssume of [true, false]) {
-      const plan = await planBatch(orders, known, mayAssume);
-      const { events, assumed } = plan;
-      if (events.length === 0 && assumed.size === 0) return plan;
-      if (events.length > 0 && (await session.insert(events, assumed))) return plan;
-    }
-    throw new Error("A plan that assumes nothing is written");
   }
 
   /** What was just committed becomes known, in commit order, and subscriptions are woken. */

@@ -1,6 +1,5 @@
 import { randomUUID } from "node:crypto";
 import { expect } from "chai";
-import pg from "pg";
 
 import type { Order } from "../../../src/embedded/event-store/batch.ts";
 import type { ProposedEvent } from "../../../src/embedded/event-store/event.ts";
@@ -51,32 +50,6 @@ const cold = await testWriter();
 const warm = await testWriter();
 
 describe("an event store that does not know where streams end", () => {
-  /** Queries that the writer sends meanwhile. */
-  async function queriesOf(run: () => Promise<unknown>): Promise<number> {
-    const { query } = pg.Client.prototype;
-    let count = 0;
-    pg.Client.prototype.query = function (this: pg.Client, ...given: unknown[]) {
-      count += 1;
-      return Reflect.apply(query, this, given);
-    } as typeof query;
-    await run().finally(() => {
-      pg.Client.prototype.query = query;
-    });
-    return count;
-  }
-
-  it("appends by one query where the stream ends as expected", async () => {
-    const stream = randomUUID();
-    expect(await queriesOf(() => cold.write(append(stream, "no_stream"), deadline))).to.equal(1);
-    cold.heads.clear();
-    expect(await queriesOf(() => cold.write(append(stream, 0n), deadline))).to.equal(1);
-    cold.heads.clear();
-    expect(await queriesOf(() => cold.write(append(stream, "any"), deadline))).to.equal(2);
-    // So the tables are alike when the next test begins.
-    for (const expected of ["no_stream", 0n, "any"] as const)
-      await warm.write(append(stream, expected), deadline);
-  });
-
   it("reads the metadata that an append to it takes the place of", async () => {
     const stream = randomUUID();
     const ends: unknown[] = [];
