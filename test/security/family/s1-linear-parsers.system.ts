@@ -7,7 +7,6 @@ import { byteRange } from "../../../src/http/file/byte-range.ts";
 import { receiveFiles } from "../../../src/http/file/multipart.ts";
 import { returnPath } from "../../../src/http/login/return-to.ts";
 import { parseCommandRequest } from "../../../src/platform/git/command-request.ts";
-import { parsePatch } from "../../../src/platform/git/diff/patch.ts";
 import { lfsPointer } from "../../../src/platform/git/lfs-pointer.ts";
 import { isRefName, isWritablePath, repositoryPath } from "../../../src/platform/git/name.ts";
 import {
@@ -40,6 +39,7 @@ import { parseSshCommand } from "../../../src/ssh/command.ts";
 import { parseDotenv } from "../../../src/workers/pipeline/reported-variable.ts";
 import { expectLinear } from "../../support/app/growth.ts";
 import { leastOf, processorMs } from "../../support/app/measure.ts";
+import { parsePatch } from "../../support/git/patch.ts";
 
 /** No work grows faster than the client's input: every parser, at 1, 2, 4 and 8 times the input. */
 

@@ -3,10 +3,10 @@ import { writeFileSync } from "node:fs";
 import path from "node:path";
 import { expect } from "chai";
 
-import { parsePatch } from "../../../src/platform/git/diff/patch.ts";
 import { movedLine } from "../../../src/workers/merge-request/follow-line.ts";
 import { randomNumbers } from "../../support/app/random.ts";
 import { temporaryDirectory } from "../../support/git/git.ts";
+import { parsePatch } from "../../support/git/patch.ts";
 
 const directory = await temporaryDirectory();
 

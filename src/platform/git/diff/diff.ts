@@ -10,11 +10,12 @@ import type { Repository } from "../repository.ts";
 import { runGit } from "../run.ts";
 import { compareTrees } from "../tree-walk.ts";
 import type { ChangeRecord } from "./change-record.ts";
-import { HunkReader, type PatchLine, parsePatch, wholeFile } from "./patch.ts";
+import { HunkReader, type PatchLine } from "./patch.ts";
 import { type CountedChange, DiffReader } from "./records.ts";
 import {
   type LineRange,
   type LineWindow,
+  lineBytesMax,
   partLines,
   WindowReader,
   windowFrom,
@@ -212,7 +213,12 @@ export async function changedLines(
 ): Promise<readonly PatchLine[]> {
   if (change.isBinary || change.isLarge || change.oldId === change.newId) return [];
   const key = [change.oldMode, change.oldId, change.newMode, change.newId].join(" ");
-  return linesKept.get(key, () => findLines(repository, change));
+  return linesKept.get(key, async () => {
+    const reader = new WindowReader({ offset: 0, limit: Number.POSITIVE_INFINITY });
+    // Counted before: it fits.
+    const find = () => findWindow(repository, change, { reader, bytesMax: 2 * shownBytesMax });
+    return (await (isWhole(change) ? find() : diffsAtOnce.run(find))).lines;
+  });
 }
 
 /** Pairs of files that git was stopped at; each part of them would take as long again. */
@@ -259,8 +265,9 @@ function partFrom(
       // Others that waited for the same pair need not wait for the same end.
       if (givenUp.get(pair) !== undefined) throw tooComplex();
       try {
-        const reader = new WindowReader({ offset, limit: partLines });
-        const found = await findWindow(repository, change, reader);
+        const reader = new WindowReader({ offset, limit: partLines }, lineBytesMax);
+        const bytesMax = Number.MAX_SAFE_INTEGER;
+        const found = await findWindow(repository, change, { reader, bytesMax });
         totalsKept.keep(pair, found.total);
         return found;
       } catch (error) {
@@ -271,21 +278,25 @@ function partFrom(
   );
 }
 
+/** All of the one side goes, and all of the other comes. */
+const isWhole = ({ status, oldMode, newMode }: FileChange): boolean =>
+  ["A", "D", "T"].includes(status) || [oldMode, newMode].includes(submoduleMode);
+
 async function findWindow(
   repository: Repository,
-  { status, oldMode, oldId, newMode, newId }: FileChange,
-  reader: WindowReader,
+  change: FileChange,
+  { reader, bytesMax }: Readonly<{ reader: WindowReader; bytesMax: number }>,
 ): Promise<LineWindow> {
-  if (["A", "D", "T"].includes(status)) {
-    await pushSide(repository, { mode: oldMode, id: oldId, op: "remove" }, reader);
-    await pushSide(repository, { mode: newMode, id: newId, op: "add" }, reader);
+  const { oldMode, oldId, newMode, newId, isLarge } = change;
+  if (isWhole(change)) {
+    await pushSide(repository, { mode: oldMode, id: oldId, isLarge, op: "remove" }, reader);
+    await pushSide(repository, { mode: newMode, id: newId, isLarge, op: "add" }, reader);
     return reader.end();
   }
   const hunks = new HunkReader();
   const take = (line: Buffer) => hunks.take(line);
   const args = [...shownAs.patch, ...patchOptions, "--end-of-options", oldId, newId] as const;
   const onStdout = (chunk: Buffer): void => reader.push(chunk, take);
-  const bytesMax = Number.MAX_SAFE_INTEGER;
   try {
     await runGit(repository.gitDir, ["diff", ...args], {
       ...limitsOf(thorough),
@@ -299,14 +310,15 @@ async function findWindow(
   return reader.end();
 }
 
-type Side = Readonly<{ mode: string; id: string; op: "add" | "remove" }>;
+type Side = Readonly<{ mode: string; id: string; isLarge: boolean; op: "add" | "remove" }>;
 
 /** A file that was added or removed whole, as it streams by. */
 async function pushSide(
   repository: Repository,
-  { mode, id, op }: Side,
+  side: Side,
   reader: WindowReader,
 ): Promise<void> {
+  const { id, op } = side;
   if (isNullObjectId(id)) return;
   let count = 0;
   const take = (body: Buffer) => {
@@ -315,52 +327,22 @@ async function pushSide(
       op === "add" ? { added: count, removed: null } : { added: null, removed: count };
     return { type: "line", op, body, ...numbers } as const;
   };
-  if (mode === submoduleMode) reader.push(await sideOf(repository, mode, id), take);
-  else {
-    const breathe = breather();
-    for await (const chunk of repository.blobStream(id)) {
-      await breathe();
-      reader.push(chunk as Buffer, take);
-    }
+  const breathe = breather();
+  for await (const chunk of await contentOf(repository, side)) {
+    await breathe();
+    reader.push(chunk as Buffer, take);
   }
   if (!reader.endText(take)) reader.remark();
 }
 
-async function findLines(
-  repository: Repository,
-  change: FileChange,
-): Promise<readonly PatchLine[]> {
-  const { status, oldId, newId, oldMode, newMode } = change;
-  const isWhole = ["A", "D", "T"].includes(status);
-  if (!isWhole && oldMode !== submoduleMode && newMode !== submoduleMode) {
-    return linesBetween(repository, oldId, newId);
-  }
-  const [before, after] = await Promise.all([
-    sideOf(repository, oldMode, oldId),
-    sideOf(repository, newMode, newId),
-  ]);
-  return [...wholeFile("remove", before), ...wholeFile("add", after)];
-}
-
-async function linesBetween(
-  { gitDir }: Repository,
-  before: string,
-  after: string,
-): Promise<readonly PatchLine[]> {
-  const args = [...shownAs.patch, ...patchOptions, "--end-of-options", before, after] as const;
-  // Counted before: it fits.
-  const limits = { ...limitsOf(thorough), bytesMax: 2 * shownBytesMax };
-  const { stdout } = await diffsAtOnce.run(() => runGit(gitDir, ["diff", ...args], limits));
-  return parsePatch(stdout);
+/** For a large one a git of its own is started. */
+async function contentOf(repository: Repository, { mode, id, isLarge }: Side) {
+  if (mode === submoduleMode) return [Buffer.from(`Subproject commit ${id}\n`)];
+  if (isLarge) return repository.blobStream(id);
+  return [(await repository.objects.blob(id)) ?? Buffer.alloc(0)];
 }
 
 const submoduleMode = "160000";
-
-async function sideOf(repository: Repository, mode: string, id: string): Promise<Buffer> {
-  if (isNullObjectId(id)) return Buffer.alloc(0);
-  if (mode === submoduleMode) return Buffer.from(`Subproject commit ${id}\n`);
-  return (await repository.objects.blob(id)) ?? Buffer.alloc(0);
-}
 
 /** Of the two hashes git has; it knows both trees without storing them. */
 export function emptyTreeOf(like: string): string {

@@ -113,22 +113,13 @@ export type PatchLine = Readonly<{
   removed: number | null;
 }>;
 
-export const noNewline: PatchLine = {
+export const noNewline: RawLine = {
   type: "line",
   op: "none",
-  body: "\\ No newline at end of file",
+  body: Buffer.from("\\ No newline at end of file"),
   added: null,
   removed: null,
 };
-
-/** The lines of one file's patch, which is in memory whole. */
-export function parsePatch(patch: Buffer): readonly PatchLine[] {
-  const reader = new HunkReader();
-  return linesOf(patch).flatMap((bytes) => {
-    const line = reader.take(bytes);
-    return line === undefined ? [] : [decoded(line)];
-  });
-}
 
 /** A line of a diff whose text is not decoded yet. */
 export type RawLine = Omit<PatchLine, "body"> & Readonly<{ body: Buffer }>;
@@ -162,7 +153,7 @@ export class HunkReader {
         this.#removed += 1;
         return { type: "line", op: "none", body, added, removed };
       default:
-        return { ...noNewline, body: Buffer.from(noNewline.body) };
+        return noNewline;
     }
   }
 
@@ -175,17 +166,6 @@ export class HunkReader {
     if (!isGap) return undefined;
     return { type: "separator", op: "none", body: bytes, added: null, removed: null };
   }
-}
-
-/** The lines of a file that was added or removed whole. */
-export function wholeFile(op: "add" | "remove", content: Buffer): readonly PatchLine[] {
-  const lines = linesOf(content).map((bytes, index): PatchLine => {
-    const numbers =
-      op === "add" ? { added: index + 1, removed: null } : { added: null, removed: index + 1 };
-    return { type: "line", op, body: decodeLine(bytes), ...numbers };
-  });
-  const ended = content.length === 0 || content.at(-1) === newline;
-  return ended ? lines : [...lines, noNewline];
 }
 
 /** The text of a file by lines, as the lines of its diff are read. */

@@ -11,7 +11,7 @@ export type LineWindow = Readonly<{
   before: Readonly<{ removed: number; added: number }>;
 }>;
 
-/** A longer line is cut: what is held grows with the number of lines alone. */
+/** Of a large diff a longer line is cut: what is held grows with the number of lines alone. */
 export const lineBytesMax = 4_096;
 const newline = 0x0a;
 const nothing: Buffer = Buffer.alloc(0);
@@ -58,8 +58,8 @@ export async function windowFrom(
 }
 
 /**
- * Keeps a part of the lines of a diff that streams by, and counts the others, in memory that grows
- * neither with the diff nor with the length of a line.
+ * Keeps a part of the lines of a diff that streams by, and counts the others, in memory that does not grow with
+ * the diff.
  */
 export class WindowReader {
   readonly #range: LineRange;
@@ -70,7 +70,11 @@ export class WindowReader {
   #open = nothing;
   #isOpen = false;
 
-  constructor(range: LineRange) {
+  /** @param bytesMax of a line: what is beyond is cut off */
+  constructor(
+    range: LineRange,
+    readonly bytesMax = Number.POSITIVE_INFINITY,
+  ) {
     this.#range = range;
   }
 
@@ -100,12 +104,12 @@ export class WindowReader {
 
   /** Git's remark on the line before. */
   remark(): void {
-    this.#take({ ...noNewline, body: Buffer.from(noNewline.body) });
+    this.#take(noNewline);
   }
 
   #hold(part: Buffer): void {
     this.#isOpen = true;
-    const room = lineBytesMax - this.#open.length;
+    const room = this.bytesMax - this.#open.length;
     // Copied: a line kept must not keep the whole chunk.
     if (room > 0 && part.length > 0) {
       this.#open = Buffer.concat([this.#open, part.subarray(0, room)]);
@@ -116,7 +120,7 @@ export class WindowReader {
   #finish(read: (line: Buffer) => RawLine | undefined, rest = nothing): void {
     if (this.#open.length > 0) this.#hold(rest);
     const whole = this.#open.length > 0 ? this.#open : rest;
-    const raw = read(whole.length > lineBytesMax ? whole.subarray(0, lineBytesMax) : whole);
+    const raw = read(whole.subarray(0, this.bytesMax));
     this.#open = nothing;
     this.#isOpen = false;
     if (raw !== undefined) this.#take(raw);
@@ -127,22 +131,22 @@ export class WindowReader {
     const index = this.#total;
     this.#total += 1;
     if (index >= offset && index < offset + limit) {
-      this.#lines.push(decoded({ ...raw, body: withoutHalf(raw.body) }));
+      this.#lines.push(decoded({ ...raw, body: this.#withoutHalf(raw.body) }));
     } else if (index < offset) {
       this.#before.removed = raw.removed ?? this.#before.removed;
       this.#before.added = raw.added ?? this.#before.added;
     }
   }
-}
 
-/** Of a line that was cut, without the first bytes of a character whose last ones are gone (RFC 3629). */
-function withoutHalf(line: Buffer): Buffer {
-  if (line.length < lineBytesMax - 1) return line;
-  for (let back = 1; back <= 3; back += 1) {
-    const byte = line.at(-back) ?? 0;
-    if (byte < 0x80) return line;
-    const bytes = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : byte >= 0xc0 ? 2 : 0;
-    if (bytes > 0) return bytes > back ? line.subarray(0, -back) : line;
+  /** Of a line that was cut, without the first bytes of a character whose last ones are gone (RFC 3629). */
+  #withoutHalf(line: Buffer): Buffer {
+    if (line.length < this.bytesMax - 1) return line;
+    for (let back = 1; back <= 3; back += 1) {
+      const byte = line.at(-back) ?? 0;
+      if (byte < 0x80) return line;
+      const bytes = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : byte >= 0xc0 ? 2 : 0;
+      if (bytes > 0) return bytes > back ? line.subarray(0, -back) : line;
+    }
+    return line;
   }
-  return line;
 }

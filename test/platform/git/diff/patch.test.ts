@@ -6,14 +6,13 @@ import { expect } from "chai";
 import {
   PatchCounter,
   type PatchLine,
-  parsePatch,
   textLines,
   textLinesIn,
-  wholeFile,
 } from "../../../../src/platform/git/diff/patch.ts";
 import { DiffReader } from "../../../../src/platform/git/diff/records.ts";
 import { randomNumbers } from "../../../support/app/random.ts";
 import { temporaryDirectory } from "../../../support/git/git.ts";
+import { parsePatch } from "../../../support/git/patch.ts";
 
 const directory = await temporaryDirectory();
 
@@ -178,14 +177,6 @@ describe("the lines of a patch", () => {
     const lines = parsePatch(await patchOf(before, after));
     expect(lines.map(({ body }) => body)).to.deep.equal(["\ufeffa\r", "", "\u00e9\u00ff"]);
     expect(Buffer.from(lines[2]?.body ?? "", "latin1")).to.deep.equal(after.subarray(-3, -1));
-  });
-
-  it("of a whole file are those git gives", async () => {
-    for (const content of ["a\nb\n", "a\nb", "\n", "", "a\r\n", "x"]) {
-      const bytes = Buffer.from(content);
-      expect(wholeFile("add", bytes)).to.deep.equal(parsePatch(await patchOf("", content)));
-      expect(wholeFile("remove", bytes)).to.deep.equal(parsePatch(await patchOf(content, "")));
-    }
   });
 });
 
