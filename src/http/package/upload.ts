@@ -20,8 +20,8 @@ import { mavenName } from "../../platform/package/maven.ts";
 import {
   checkNpmTarball,
   checkPypiFile,
-  readComposerZip,
-  readNupkg,
+  readComposerPackage,
+  readNuspec,
 } from "../../platform/package/reader/file-reader.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import type { Deps } from "../core/deps.ts";
@@ -134,15 +134,15 @@ export const packageUploadRoutes: readonly Route[] = [
     operationId: "storeComposerPackage",
     params: z.object({ packageVersion: packageParameters.packageVersion }),
     expect({ packageVersion: text }) {
-      const of = composerVersion(text);
-      return (file) => readComposerZip(file, of);
+      const { version: of } = composerVersion(text);
+      return (file) => readComposerPackage(file, of);
     },
   }),
   upload({
     type: "nuget",
     path: "/registry/package/nuget",
     operationId: "storeNugetPackage",
-    expect: () => readNupkg,
+    expect: () => readNuspec,
   }),
 ];
 

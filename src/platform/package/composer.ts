@@ -47,15 +47,6 @@ export function composerFileName(
   return `${groupId}-${artifactId}-${version.key}.zip`;
 }
 
-/** Which package the zip is of. @throws Refusal 422 */
-export async function readComposerZip(
-  file: string,
-  version: PackageVersionName,
-): Promise<PackageFileName> {
-  const { manifest } = await readManifest(file);
-  return named(manifest, version);
-}
-
 /**
  * Which package the zip is of, and what indexes show of it: its composer.json, without what would make a
  * client fetch from elsewhere. The version given beside the file wins over the one in its composer.json.
@@ -66,7 +57,8 @@ export async function readComposerPackage(
   file: string,
   requestedVersion: string | undefined,
 ): Promise<PackageFileName & Readonly<{ metadata: Readonly<Record<string, unknown>> }>> {
-  const { manifest, text } = await readManifest(file);
+  const text = await readZipEntry(file, manifestFile);
+  const manifest = parseManifest(Manifest, text, manifestFile.name);
   const version = requestedVersion ?? manifest.version;
   if (version === undefined) {
     throw badVersion("Name the version by ?version=, or in composer.json.");
@@ -90,11 +82,6 @@ const notShown: ReadonlySet<string> = new Set([
   "uid",
   "scripts",
 ]);
-
-async function readManifest(file: string) {
-  const text = await readZipEntry(file, manifestFile);
-  return { text, manifest: parseManifest(Manifest, text, manifestFile.name) };
-}
 
 function named(manifest: z.output<typeof Manifest>, version: PackageVersionName): PackageFileName {
   const [vendor = "", artifact = "", ...more] = manifest.name.split("/");

@@ -88,13 +88,7 @@ export async function readSymbolsNuspec(
   throw badFile("This is no package of symbols.");
 }
 
-/** Which package a .nupkg is of, by the manifest in it. @throws Refusal 422 */
-export async function readNupkg(file: string): Promise<PackageFileName> {
-  const { metadata: _, ...name } = await readNuspec(file);
-  return name;
-}
-
-/** The same, with what indexes show of it. @throws Refusal 422 */
+/** Which package a .nupkg is of, by the manifest in it, and what indexes show of it. @throws Refusal 422 */
 export async function readNuspec(
   file: string,
 ): Promise<PackageFileName & Readonly<{ metadata: NuspecMetadata }>> {

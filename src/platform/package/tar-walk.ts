@@ -8,6 +8,44 @@ import { entriesMax, inflatedBytesMax, isFile, readTar } from "./tar-reader.ts";
 
 export type TarEntry = Readonly<{ path: string; bytes: number; isFile: boolean }>;
 
+export type WantedFile = Readonly<{
+  /** Of the path within the archive. */
+  path: RegExp;
+  /** The file in words. */
+  name: string;
+}>;
+
+/**
+ * Looks at every entry of an archive for the one file whose path fits: two such files could be read in two ways.
+ * Both functions throw Refusal 422.
+ */
+export function oneFile({ path, name }: WantedFile) {
+  const isShadow = shadowOf(path);
+  let found: Buffer | undefined;
+  return {
+    entry(entry: TarEntry): ((content: Readable) => Promise<void>) | undefined {
+      const isWanted = path.test(entry.path);
+      if (isShadow(entry.path) || (isWanted && found !== undefined)) {
+        throw badFile(`It holds more than one ${name}.`);
+      }
+      if (!isWanted) return undefined;
+      if (!entry.isFile) throw badFile(`Its ${name} is no file.`);
+      if (entry.bytes > manifestBytesMax) {
+        throw badFile(`Its ${name} is over ${manifestBytesMax} bytes.`);
+      }
+      found = Buffer.alloc(0);
+      return async (content) => {
+        found = await buffer(content);
+      };
+    },
+    /** Of the file, once all of the archive was looked at. */
+    text(): string {
+      if (found === undefined) throw badFile(`It holds no ${name}.`);
+      return manifestText(found, name);
+    },
+  };
+}
+
 export type TarWalk = Readonly<{
   compression: "gzip" | "none";
   entriesMax?: number;
@@ -35,38 +73,20 @@ export async function walkTar(file: string, walk: TarWalk): Promise<void> {
   });
 }
 
-type WantedFile = Readonly<{
-  path: RegExp;
-  /** In words. */
-  name: string;
-}>;
-
 /** The text of the one file whose path fits, of an archive that is walked through. @throws Refusal 422 */
 export async function tarFileText(
   file: string,
-  { path, name }: WantedFile,
+  wanted: WantedFile,
   walk: Omit<TarWalk, "entry">,
   check: (entry: TarEntry) => void,
 ): Promise<string> {
-  let found: Buffer | undefined;
-  const isShadow = shadowOf(path);
+  const found = oneFile(wanted);
   await walkTar(file, {
     ...walk,
     entry(entry) {
       check(entry);
-      if (isShadow(entry.path)) throw badFile(`It holds more than one ${name}.`);
-      if (!path.test(entry.path)) return undefined;
-      if (!entry.isFile) throw badFile(`Its ${name} is no file.`);
-      if (found !== undefined) throw badFile(`It holds more than one ${name}.`);
-      if (entry.bytes > manifestBytesMax) {
-        throw badFile(`Its ${name} is over ${manifestBytesMax} bytes.`);
-      }
-      found = Buffer.alloc(0);
-      return async (content) => {
-        found = await buffer(content);
-      };
+      return found.entry(entry);
     },
   });
-  if (found === undefined) throw badFile(`It holds no ${name}.`);
-  return manifestText(found, name);
+  return found.text();
 }

@@ -1,20 +1,16 @@
 import { posix } from "node:path";
-import { buffer } from "node:stream/consumers";
 import type { ReadEntry } from "tar";
 
 import { badFile } from "./coordinates.ts";
-import { entryPaths, shadowOf } from "./entry-path.ts";
-import { manifestBytesMax, manifestText } from "./manifest-text.ts";
+import { entryPaths } from "./entry-path.ts";
 import { entriesMax, inflatedBytesMax, isFile, readTar } from "./tar-reader.ts";
+import { oneFile, type WantedFile } from "./tar-walk.ts";
 
-type Wanted = Readonly<{
-  /** Of the path within the archive. */
-  path: RegExp;
-  /** The file in words. */
-  name: string;
-  /** Links to what is in the archive itself are refused unless they are taken; devices always are. */
-  takesLinks?: boolean;
-}>;
+type Wanted = WantedFile &
+  Readonly<{
+    /** Links to what is in the archive itself are refused unless they are taken; devices always are. */
+    takesLinks?: boolean;
+  }>;
 
 /**
  * The text of the one file of a gzipped tar archive whose path fits. All of
@@ -25,30 +21,16 @@ type Wanted = Readonly<{
  */
 export async function readTarEntry(
   file: string,
-  { path, name, takesLinks = false }: Wanted,
+  { takesLinks = false, ...wanted }: Wanted,
   bytesMax = inflatedBytesMax,
 ): Promise<string> {
-  let found: Buffer | undefined;
   const pathOf = entryPaths(entriesMax);
-  const isShadow = shadowOf(path);
+  const found = oneFile(wanted);
   await readTar(file, { compression: "gzip", bytesMax }, (entry) => {
-    const isWanted = path.test(entry.path);
-    if (!isWanted) mustStayInside(entry, pathOf, takesLinks);
-    if (isShadow(entry.path) || (isWanted && found !== undefined)) {
-      throw badFile(`It holds more than one ${name}.`);
-    }
-    if (!isWanted) return undefined;
-    if (!isFile(entry)) throw badFile(`Its ${name} is no file.`);
-    if (entry.size > manifestBytesMax) {
-      throw badFile(`Its ${name} is over ${manifestBytesMax} bytes.`);
-    }
-    found = Buffer.alloc(0);
-    return async (content) => {
-      found = await buffer(content);
-    };
+    if (!wanted.path.test(entry.path)) mustStayInside(entry, pathOf, takesLinks);
+    return found.entry({ path: entry.path, bytes: entry.size, isFile: isFile(entry) });
   });
-  if (found === undefined) throw badFile(`It holds no ${name}.`);
-  return manifestText(found, name);
+  return found.text();
 }
 
 /** @throws Refusal 422 */

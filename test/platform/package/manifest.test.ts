@@ -1,12 +1,12 @@
 import { expect } from "chai";
 
-import { composerVersion, readComposerZip } from "../../../src/platform/package/composer.ts";
+import { readComposerPackage } from "../../../src/platform/package/composer.ts";
 import { cranPlace, parseDcf } from "../../../src/platform/package/cran.ts";
 import { debianPlace, parseControl, readDeb } from "../../../src/platform/package/debian.ts";
 import { moduleNamed } from "../../../src/platform/package/go.ts";
 import { chartOf } from "../../../src/platform/package/helm.ts";
 import { checkNpmTarball, npmName, npmVersion } from "../../../src/platform/package/npm.ts";
-import { readNupkg } from "../../../src/platform/package/nuget.ts";
+import { readNuspec } from "../../../src/platform/package/nuget.ts";
 import { checkPypiFile, pypiName, pypiVersion } from "../../../src/platform/package/pypi.ts";
 import { rpmFilesOf } from "../../../src/platform/package/rpm.ts";
 import { parseRpmHeader } from "../../../src/platform/package/rpm-header.ts";
@@ -65,7 +65,7 @@ describe("a tarball of npm", () => {
 });
 
 describe("a package of NuGet", () => {
-  const read = async (content: Buffer) => readNupkg(await fileOf(content));
+  const read = async (content: Buffer) => readNuspec(await fileOf(content));
   const nuspec = (text: string, name = "a.nuspec") => zip([[name, text]]);
   const metadata = (text: string) => nuspec(`<package><metadata>${text}</metadata></package>`);
 
@@ -124,7 +124,7 @@ describe("a package of NuGet", () => {
 
 describe("a zip of Composer", () => {
   const read = async (content: Buffer, version = "v1.0") =>
-    readComposerZip(await fileOf(content), composerVersion(version));
+    readComposerPackage(await fileOf(content), version);
 
   it("is named by the composer.json in it, at the root or one directory below", async () => {
     for (const at of ["", "acme-pad-12ab34/"]) {
