@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { type FileHandle, mkdir, open, rm, statfs } from "node:fs/promises";
 import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { LRUCache } from "lru-cache";
 
 import { invariant } from "../invariant.ts";
 
@@ -64,13 +65,14 @@ export class KeptPacks {
   readonly #keptMs: number;
   /** In the order of their last use. */
   readonly #entries = new Map<string, Entry>();
-  /** The time of the last request for each pack, in that order. */
-  readonly #requestedAt = new Map<string, number>();
+  /** Packs that were requested a short while ago. */
+  readonly #requested: LRUCache<string, true>;
 
   constructor({ directory, bytesMax, keptMs = keptMsDefault }: KeptPacksOptions) {
     this.#directory = directory;
     this.#bytesMax = bytesMax;
     this.#keptMs = keptMs;
+    this.#requested = new LRUCache({ max: requestsMax, ttl: keptMs });
   }
 
   /** One pack may not push all others out. */
@@ -95,14 +97,10 @@ export class KeptPacks {
   }
 
   /** Whether it was requested a short while ago: a single request is not worth a file. */
-  requestedBefore(key: string, now = Date.now()): boolean {
-    const before = this.#requestedAt.get(key);
-    this.#requestedAt.delete(key);
-    this.#requestedAt.set(key, now);
-    const [oldest] = this.#requestedAt.keys();
-    if (this.#requestedAt.size > requestsMax && oldest !== undefined)
-      this.#requestedAt.delete(oldest);
-    return before !== undefined && now - before < this.#keptMs;
+  requestedBefore(key: string): boolean {
+    const isKnown = this.#requested.has(key);
+    this.#requested.set(key, true);
+    return isKnown;
   }
 
   /**

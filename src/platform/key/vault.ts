@@ -12,7 +12,7 @@ const keyBytes = 32;
 /** Keys are small, and far fewer subjects are in use at one time. */
 const cachedKeysMax = 10_000;
 /** For this long another process still opens texts of a subject that was forgotten here. */
-const cachedKeyLifeMs = 1_000;
+const cachedKeyMs = 1_000;
 
 /**
  * Keeps personal data and secrets out of the log's clear text. Every subject (`user-<uuid>`,
@@ -39,7 +39,7 @@ export type Vault = Readonly<{
 export function openVault(db: Knex, secretKey: string): Vault {
   const wrappingKey = wrappingKeyOf(secretKey);
   const digest = keyedDigest(secretKey);
-  const keys = keyCache();
+  const keys = new LRUCache<string, Buffer>({ max: cachedKeysMax, ttl: cachedKeyMs });
 
   const readKey = gatheredReads((subjects) => wrappedKeysOf(db, subjects));
   const hadFormerKey = gatheredReads((subjects) => formerKeysOf(db, subjects));
@@ -306,23 +306,4 @@ function decrypt(key: Buffer, box: Buffer, subject: string): Buffer {
     decipher.update(box.subarray(ivBytes, box.length - tagBytes)),
     decipher.final(),
   ]);
-}
-
-type CachedKey = Readonly<{ key: Buffer; until: number }>;
-
-/** Bounded and short-lived, so that forgetting takes effect everywhere within a second. */
-function keyCache() {
-  const entries = new LRUCache<string, CachedKey>({ max: cachedKeysMax });
-  return {
-    get(subject: string): Buffer | undefined {
-      const entry = entries.get(subject);
-      if (entry === undefined || entry.until > Date.now()) return entry?.key;
-      entries.delete(subject);
-      return undefined;
-    },
-    set(subject: string, key: Buffer): void {
-      entries.set(subject, { key, until: Date.now() + cachedKeyLifeMs });
-    },
-    delete: (subject: string) => entries.delete(subject),
-  };
 }
