@@ -1,7 +1,8 @@
 import { createHash, randomUUID } from "node:crypto";
-import { access, mkdir, readdir, rename, rm, stat, utimes } from "node:fs/promises";
+import { mkdir, readdir, rename, rm, stat, utimes } from "node:fs/promises";
 import path from "node:path";
 
+import { isThere } from "../platform/if-there.ts";
 import { unpackZip, writeZip } from "./archive.ts";
 import type { Wanted } from "./file-tree.ts";
 import { findFiles } from "./file-tree.ts";
@@ -31,11 +32,7 @@ export function openCaches(directory: string, projectId: number, bytesMax = cach
     async restore(keys, root, signal) {
       for (const key of keys) {
         const file = fileOf(key);
-        const isThere = await access(file).then(
-          () => true,
-          () => false,
-        );
-        if (!isThere) continue;
+        if (!(await isThere(file))) continue;
         await unpackZip(file, root, signal);
         await utimes(file, new Date(), new Date());
         return key;

@@ -1,8 +1,9 @@
-import { access, constants } from "node:fs/promises";
+import { constants } from "node:fs/promises";
 import { homedir, userInfo } from "node:os";
 import path from "node:path";
 
 import { ConfigError, inheritedEnvironment } from "../config.ts";
+import { isThere } from "../platform/if-there.ts";
 import { timeoutSignal } from "../platform/time/timeout-signal.ts";
 import { type Ended, runToEnd } from "./processes.ts";
 
@@ -80,11 +81,7 @@ export async function findProgram(name: string): Promise<string | undefined> {
   const { PATH = pathDefault } = inheritedEnvironment();
   for (const directory of PATH.split(":").filter(path.isAbsolute)) {
     const file = path.join(directory, name);
-    const isThere = await access(file, constants.X_OK).then(
-      () => true,
-      () => false,
-    );
-    if (isThere) return file;
+    if (await isThere(file, constants.X_OK)) return file;
   }
   return undefined;
 }

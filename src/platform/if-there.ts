@@ -1,3 +1,12 @@
+import { access } from "node:fs/promises";
+
+/** Whether this process may reach a file. @param mode what else it must be allowed, as of node:fs */
+export const isThere = (file: string, mode?: number): Promise<boolean> =>
+  access(file, mode).then(
+    () => true,
+    () => false,
+  );
+
 /**
  * What a call on a file gives; undefined when nothing has the name.
  *

@@ -1,6 +1,6 @@
-import { access } from "node:fs/promises";
 import path from "node:path";
 
+import { isThere } from "../../platform/if-there.ts";
 import { invariant } from "../../platform/invariant.ts";
 import { type Demo, project, type Step } from "./steps.ts";
 
@@ -20,11 +20,7 @@ export const gitSteps: readonly Step[] = [
     title: "A repository with history: this one, or a small one where there is none",
     async run(demo) {
       const { source } = await places(demo);
-      const own = await access(".git").then(
-        () => true,
-        () => false,
-      );
-      if (own) {
+      if (await isThere(".git")) {
         await demo.shell.run("git", ["clone", "-q", ".", source]);
         await demo.shell.run("git", ["-C", source, "checkout", "-q", "-B", "main"]);
       } else {

@@ -1,7 +1,9 @@
-import { access, mkdir, readFile, symlink } from "node:fs/promises";
+import { mkdir, readFile, symlink } from "node:fs/promises";
 import { createRequire } from "node:module";
 import path from "node:path";
 import { z } from "zod";
+
+import { isThere } from "../../platform/if-there.ts";
 
 export type PostgresBinaries = Readonly<{ initdb: string; postgres: string }>;
 
@@ -33,16 +35,9 @@ const loaders: Readonly<Record<string, string>> = {
 /** Without glibc (Alpine) the kernel answers "not found" about a binary that is there. */
 async function refuseOtherLibc(platform: string): Promise<void> {
   const loader = loaders[platform];
-  if (loader === undefined || (await exists(loader))) return;
+  if (loader === undefined || (await isThere(loader))) return;
   throw new Error(
     `The embedded PostgreSQL needs glibc, and this system has another C library. ${remedy}`,
-  );
-}
-
-function exists(file: string): Promise<boolean> {
-  return access(file).then(
-    () => true,
-    () => false,
   );
 }
 
@@ -66,7 +61,7 @@ export async function createSymlinks(root: string, name: string): Promise<void> 
   const list = await readFile(path.join(root, "native", "pg-symlinks.json"), "utf8");
   for (const { source, target } of Symlinks.parse(JSON.parse(list))) {
     const link = path.join(root, target);
-    if (await exists(link)) continue;
+    if (await isThere(link)) continue;
     try {
       await mkdir(path.dirname(link), { recursive: true });
       await symlink(path.relative(path.dirname(link), path.join(root, source)), link);

@@ -1,8 +1,9 @@
 import { execFile } from "node:child_process";
-import { access, chmod, chown, mkdir, rename, rm } from "node:fs/promises";
+import { chmod, chown, mkdir, rename, rm } from "node:fs/promises";
 import path from "node:path";
 import { promisify } from "node:util";
 
+import { isThere } from "../../platform/if-there.ts";
 import { syncFile } from "../../platform/sync-file.ts";
 import { ensureSecretFile } from "../secret-file.ts";
 import type { PostgresBinaries } from "./binaries.ts";
@@ -57,7 +58,7 @@ export async function ensureCluster(
   await handOver(paths.socketDir, runAs);
   const password = await ensureSecretFile(paths.passwordFile, passwordBytes);
   await handOver(paths.passwordFile, runAs);
-  if (await exists(path.join(paths.pgDir, "PG_VERSION"))) return password;
+  if (await isThere(path.join(paths.pgDir, "PG_VERSION"))) return password;
 
   const initDir = path.join(dataDir, "pg.init");
   await rm(initDir, { recursive: true, force: true });
@@ -96,11 +97,4 @@ async function initdb(
     const { stderr } = error as { stderr?: string };
     throw new Error(`initdb failed: ${stderr?.trim() || String(error)}`, { cause: error });
   }
-}
-
-function exists(file: string): Promise<boolean> {
-  return access(file).then(
-    () => true,
-    () => false,
-  );
 }

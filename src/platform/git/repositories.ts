@@ -1,8 +1,9 @@
 import { randomUUID } from "node:crypto";
-import { access, mkdir, readdir, rename, rm, stat } from "node:fs/promises";
+import { mkdir, readdir, rename, rm, stat } from "node:fs/promises";
 import path from "node:path";
 import type { Logger } from "pino";
 
+import { isThere } from "../if-there.ts";
 import { ProgramOutputs } from "../program-output.ts";
 import { syncFile } from "../sync-file.ts";
 import { administration } from "./administration.ts";
@@ -66,7 +67,7 @@ export function openGit({ dataDir, log, keptPacksBytesMax = 0 }: GitOptions): Gi
 
   const find = async (projectId: string): Promise<Repository | undefined> => {
     const gitDir = directoryOf(root, projectId);
-    return known.get(gitDir) ?? ((await exists(gitDir)) ? repositoryAt(gitDir) : undefined);
+    return known.get(gitDir) ?? ((await isThere(gitDir)) ? repositoryAt(gitDir) : undefined);
   };
 
   return {
@@ -137,15 +138,8 @@ async function renamed(from: string, to: string): Promise<boolean> {
   }
 }
 
-async function exists(file: string): Promise<boolean> {
-  return access(file).then(
-    () => true,
-    () => false,
-  );
-}
-
 async function removeLeftOvers(temporary: string): Promise<void> {
-  if (!(await exists(temporary))) return;
+  if (!(await isThere(temporary))) return;
   const before = Date.now() - leftOverAfterMs;
   for (const name of await readdir(temporary)) {
     const file = path.join(temporary, name);
