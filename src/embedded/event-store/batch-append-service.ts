@@ -7,6 +7,7 @@ import streamsPb from "@eventstore/db-client/generated/streams_pb.js";
 import type { handleBidiStreamingCall, ServerDuplexStream } from "@grpc/grpc-js";
 import emptyPb from "google-protobuf/google/protobuf/empty_pb.js";
 
+import { within } from "../../platform/time/within.ts";
 import { ArrivingAppend } from "./arriving-append.ts";
 import type { Written } from "./batch.ts";
 import { uuidTextOf } from "./codec.ts";
@@ -134,16 +135,9 @@ function begin(request: BatchAppendReq): ArrivingAppend {
 /** Clients set no timer of their own: an answer must come by their deadline. */
 async function inTime(writer: Writer, append: ArrivingAppend): Promise<Written> {
   const { deadline } = append;
-  let timer: NodeJS.Timeout | undefined;
-  const timeout = new Promise<never>((_, reject) => {
-    const late = (): void => reject(new StoreFailure({ kind: "timeout" }));
-    timer = setTimeout(late, Math.min(deadline - Date.now(), 2 ** 31 - 1));
-  });
-  try {
-    return await Promise.race([writer.write(append.order(), deadline), timeout]);
-  } finally {
-    clearTimeout(timer);
-  }
+  const ms = Math.min(deadline - Date.now(), 2 ** 31 - 1);
+  const late = () => new StoreFailure({ kind: "timeout" });
+  return within(ms, writer.write(append.order(), deadline), late);
 }
 
 function successOf({ revision, position }: Written): streamsPb.BatchAppendResp.Success {

@@ -15,6 +15,7 @@ import {
 import type { NewEvent, Recorded } from "../../events/core/event.ts";
 import { invariant } from "../invariant.ts";
 import { Limit } from "../limit.ts";
+import { within } from "../time/within.ts";
 import {
   type Appended,
   type EventStore,
@@ -129,8 +130,8 @@ export function openEventStore(url: string, { pages = true }: EventStoreOptions 
     ping: (timeoutMs) =>
       within(
         timeoutMs,
-        "The event store does not answer",
         using((used) => ping(used, timeoutMs)),
+        silent,
       ),
     close: () => Promise.race([client.dispose(), sleep(closeTimeoutMs, undefined, { ref: false })]),
   };
@@ -160,7 +161,8 @@ async function append(
   );
   try {
     const appending = client.appendToStream(stream, proposed, { expectedRevision });
-    const result = await within(appendTimeoutMs, "The append was not answered", appending);
+    const late = () => new StoreUnavailable("The append was not answered");
+    const result = await within(appendTimeoutMs, appending, late);
     if (result.position === undefined) {
       throw new StoreUnavailable("The event store did not say where the events were stored");
     }
@@ -246,7 +248,7 @@ async function ping(client: EventStoreDBClient, timeoutMs: number): Promise<void
   const reading = client.readAll({ ...backwards, maxCount: 1, requiresLeader: true });
   try {
     const newest = first(recorded(() => reading));
-    await within(timeoutMs, "The event store does not answer", newest);
+    await within(timeoutMs, newest, silent);
   } finally {
     stopReading(reading);
   }
@@ -289,18 +291,4 @@ async function first<Item>(items: AsyncIterable<Item>): Promise<Item | undefined
   return undefined;
 }
 
-async function within<Result>(
-  timeoutMs: number,
-  text: string,
-  task: Promise<Result>,
-): Promise<Result> {
-  let timer: NodeJS.Timeout | undefined;
-  const timeout = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new StoreUnavailable(text)), timeoutMs);
-  });
-  try {
-    return await Promise.race([task, timeout]);
-  } finally {
-    clearTimeout(timer);
-  }
-}
+const silent = () => new StoreUnavailable("The event store does not answer");

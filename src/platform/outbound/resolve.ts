@@ -3,6 +3,7 @@ import { LRUCache } from "lru-cache";
 
 import { threadCount } from "../../config.ts";
 import { type Hold, Limit } from "../limit.ts";
+import { within } from "../time/within.ts";
 
 export type Address = Readonly<{ address: string; family: number }>;
 
@@ -89,7 +90,8 @@ export function sharedResolve(resolve: Resolve, options: Options = {}): Resolve 
 
   return (hostname, done) => {
     const found = recall(hostname) ?? find(hostname);
-    within(resolveMs, found, hostname).then(
+    const late = () => notResolved(`${hostname} was not resolved in time.`);
+    within(resolveMs, found, late).then(
       (addresses) => process.nextTick(done, null, addresses),
       (error: unknown) => process.nextTick(done, asError(error), []),
     );
@@ -99,18 +101,6 @@ export function sharedResolve(resolve: Resolve, options: Options = {}): Resolve 
 export const systemResolve: Resolve = sharedResolve((hostname, done) =>
   lookup(hostname, { all: true }, done),
 );
-
-async function within(ms: number, task: Promise<Addresses>, hostname: string): Promise<Addresses> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, failed) => {
-    timer = setTimeout(() => failed(notResolved(`${hostname} was not resolved in time.`)), ms);
-  });
-  try {
-    return await Promise.race([task, late]);
-  } finally {
-    clearTimeout(timer);
-  }
-}
 
 /** With the code of a server of names that does not answer. */
 function notResolved(message: string): Error {
