@@ -1,4 +1,5 @@
-import { createServer } from "node:net";
+import { once } from "node:events";
+import { type AddressInfo, createServer } from "node:net";
 
 import { ConfigError } from "../config.ts";
 
@@ -12,13 +13,22 @@ export async function mustBeFree(host: string, port: number, variable: string): 
   if (port === 0) return;
   const server = createServer();
   try {
-    await new Promise<void>((resolve, reject) => {
-      server.once("error", reject).listen(port, host, resolve);
-    });
+    await once(server.listen(port, host), "listening");
   } catch (error) {
     const code = error instanceof Error && "code" in error ? error.code : undefined;
     const why = code === "EADDRINUSE" ? "is in use" : `cannot be listened on (${code})`;
     throw new ConfigError(`Port ${port} of ${host} ${why}: choose another ${variable}.`);
   }
   await new Promise((resolve) => server.close(resolve));
+}
+
+/** A port of the loopback address at which nothing listens. */
+export async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, "127.0.0.1");
+  await once(probe, "listening");
+  // A listening TCP server's address is an object; it is text for pipes only.
+  const { port } = probe.address() as AddressInfo;
+  probe.close();
+  await once(probe, "close");
+  return port;
 }

@@ -39,6 +39,7 @@ export type PushDeps = PushProtection &
     visible: (position: bigint | undefined) => Promise<void>;
     /** Bytes that may still come into the project's repository. */
     bytesLeft: (project: GitAccess["project"]) => Promise<number>;
+    /** Address that HTTP clients know us by, without a slash at the end. */
     publicUrl: string;
   }>;
 

@@ -3,6 +3,7 @@ import path from "node:path";
 import ssh2, { type EncryptedPrivateKey, type ServerConfig } from "ssh2";
 
 import { writeFirst } from "../platform/first-file.ts";
+import { ifThere } from "../platform/if-there.ts";
 
 /** As of OpenSSH's own: what a client of ten years ago can still check. */
 const rsaBits = 3072;
@@ -29,7 +30,7 @@ export async function hostKeys(dataDir: string): Promise<readonly string[]> {
   return Promise.all(
     kinds.map(async ([kind, generate]) => {
       const file = path.join(directory, `host-${kind}`);
-      const there = await readFile(file, "utf8").catch(whenMissing);
+      const there = await ifThere(readFile(file, "utf8"));
       if (there !== undefined) return there;
       await writeFirst(file, await readable(generate));
       return readFile(file, "utf8");
@@ -52,10 +53,6 @@ async function readable(generate: Generate): Promise<string> {
     const text = await generate();
     if (!(ssh2.utils.parseKey(text) instanceof Error)) return text;
   }
-}
-
-function whenMissing(error: NodeJS.ErrnoException): undefined {
-  if (error.code !== "ENOENT") throw error;
 }
 
 /**

@@ -43,7 +43,7 @@ export type Proved = Readonly<{ by: SshLoginRow; ip: string; socket: Socket }>;
 export type SshServer = Readonly<{ host: string; port: number; close: () => Promise<void> }>;
 
 /** Called for each channel a client opens; `done` when nothing is at work on it any more. */
-export type OnSession = (session: Session, who: Proved, done: () => void) => void;
+export type OnSession = (session: Session, done: () => void) => void;
 
 /**
  * AES is fast in hardware and in OpenSSL; what is old or weak is left out. ChaCha20 is neither, but is
@@ -181,6 +181,6 @@ function serveSessions(connection: Connection, proved: Proved, serving: Serving)
     session.on("error", done);
     // What is only opened does not count as use: the time for it goes on.
     session.once("exec", () => clearTimeout(unused));
-    onSession(session, proved, done);
+    onSession(session, done);
   });
 }

@@ -15,7 +15,5 @@ export type SshService = PushDeps &
     lfsTokens: LfsTokens;
     /** Notes that a key was used. */
     noteUse: (keyId: string) => void;
-    /** Address that HTTP clients know us by, without a slash at the end. */
-    publicUrl: string;
     channelLimits?: ChannelLimits;
   }>;

@@ -21,7 +21,7 @@ const channelLimitsDefault: ChannelLimits = { idleMs: 2 * 60_000, totalMs: 4 * 6
  * Terminals, forwarding, agents, subsystems and variables are refused by not being listened for.
  */
 export function sessionsOf(service: SshService, proved: Proved): OnSession {
-  return (session, _who, done) => {
+  return (session, done) => {
     let protocol: string | undefined;
     session.on("env", (accept, reject, { key, val }) => {
       // Declared as always there, but a client that wants no answer gets none.

@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { createServer } from "node:net";
 import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 
+import { freePort } from "../../embedded/busy-port.ts";
 import { packageRoot } from "../../platform/installation.ts";
 import { timeoutSignal } from "../../platform/time/timeout-signal.ts";
 
@@ -69,14 +69,4 @@ async function stop(child: ChildProcess): Promise<number | null> {
   child.kill("SIGINT");
   await exited;
   return child.exitCode;
-}
-
-async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, "127.0.0.1");
-  await once(probe, "listening");
-  const address = probe.address();
-  probe.close();
-  await once(probe, "close");
-  if (address === null || typeof address === "string") throw new Error("No free port");
-  return address.port;
 }

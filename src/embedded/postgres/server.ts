@@ -1,10 +1,10 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { open } from "node:fs/promises";
-import { createServer } from "node:net";
 import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 
+import { freePort } from "../busy-port.ts";
 import { logTail, rotateLog } from "../log-file.ts";
 import { isSocketPath } from "../private-directory.ts";
 import { until } from "../process.ts";
@@ -143,13 +143,7 @@ type Address = Readonly<{ port: number | undefined }>;
 async function chooseAddress(socketDir: string, wanted: number | undefined): Promise<Address> {
   const socket = path.join(socketDir, ".s.PGSQL.5432");
   if (isSocketPath(socket)) return { port: undefined };
-  if (wanted !== undefined) return { port: wanted };
-  const probe = createServer().listen(0, "127.0.0.1");
-  await once(probe, "listening");
-  const address = probe.address();
-  probe.close();
-  await once(probe, "close");
-  return { port: typeof address === "object" && address !== null ? address.port : undefined };
+  return { port: wanted ?? (await freePort()) };
 }
 
 function settings({ port }: Address, socketDir: string, durable: boolean): string[] {

@@ -43,7 +43,7 @@ export function readSshPublicKey(text: string): SshVerificationKey {
   const blob = Buffer.from(encoded, "base64");
   // Decoding is lenient; a text that is not what its bytes encode to has something to hide.
   if (blob.length === 0 || blob.toString("base64") !== encoded) throw invalid();
-  const [inner, ...fields] = readStrings(blob);
+  const [inner, ...fields] = readStrings(blob) ?? [];
   if (inner === undefined || inner.toString("latin1") !== type) throw invalid();
   const { key, application = null } = readFields(type, fields);
   const fingerprint = withoutTrailing(createHash("sha256").update(blob).digest("base64"), "=");
@@ -125,14 +125,14 @@ function positive(bytes: Buffer): bigint {
   return BigInt(`0x${bytes.toString("hex")}`);
 }
 
-/** Strings of RFC 4251 §5 to the very end. */
-function readStrings(blob: Buffer): readonly Buffer[] {
+/** Strings of RFC 4251 §5 to the very end; undefined when the bytes do not come out even. */
+export function readStrings(blob: Buffer): readonly Buffer[] | undefined {
   const strings: Buffer[] = [];
   let offset = 0;
   while (offset < blob.length) {
-    if (offset + 4 > blob.length) throw invalid();
+    if (offset + 4 > blob.length) return undefined;
     const end = offset + 4 + blob.readUInt32BE(offset);
-    if (end > blob.length) throw invalid();
+    if (end > blob.length) return undefined;
     strings.push(blob.subarray(offset + 4, end));
     offset = end;
   }

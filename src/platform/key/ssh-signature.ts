@@ -1,6 +1,6 @@
 import { createHash, verify } from "node:crypto";
 
-import type { SshVerificationKey } from "./ssh-key.ts";
+import { readStrings, type SshVerificationKey } from "./ssh-key.ts";
 
 export type SshSignature = Readonly<{
   /** What was signed: RFC 4252 §7. */
@@ -51,24 +51,12 @@ function isDeviceSignature(
   if (tail.length !== 5 || ((tail[0] ?? 0) & userPresent) === 0) return false;
   const signed = Buffer.concat([digest(application), tail, digest(message)]);
   if (type === "sk-ssh-ed25519@openssh.com") return verify(null, signed, key, body);
-  const [r, s, more] = strings(body);
+  const [r, s, more] = readStrings(body) ?? [];
   if (r === undefined || s === undefined || more !== undefined) return false;
   return verify("sha256", signed, key, derSignature(r, s));
 }
 
 const digest = (bytes: Buffer): Buffer => createHash("sha256").update(bytes).digest();
-
-/** Strings of RFC 4251 §5; none when the bytes do not come out even. */
-function strings(bytes: Buffer): readonly Buffer[] {
-  const found: Buffer[] = [];
-  for (let at = 0; at < bytes.length; ) {
-    const end = at + 4 + (at + 4 <= bytes.length ? bytes.readUInt32BE(at) : bytes.length);
-    if (end > bytes.length) return [];
-    found.push(bytes.subarray(at + 4, end));
-    at = end;
-  }
-  return found;
-}
 
 /** Two numbers of a curve of 256 bits: lengths stay below 128, one byte each. */
 function derSignature(r: Buffer, s: Buffer): Buffer {
