@@ -15,6 +15,7 @@ import { everythingRefused, PushReport, pushRefused } from "../platform/git/push
 import { type PushHead, PushMalformed, withoutCommands } from "../platform/git/push/request.ts";
 import type { GitRepositories } from "../platform/git/repositories.ts";
 import type { Vault } from "../platform/key/vault.ts";
+import { lastText } from "../platform/last-text.ts";
 import { Refusal } from "../platform/refusal.ts";
 import type { GitAccess, GitCaller } from "./caller.ts";
 import { type Locking, lockGate } from "./lock-gate.ts";
@@ -206,14 +207,11 @@ async function runGit(
   log: Logger,
 ): Promise<Readonly<{ report: PushReport; exitCode: number | null }>> {
   const report = new PushReport(sideBand);
-  let stderr = "";
   child.stdout.on("data", (chunk: Buffer) => {
     const progress = report.push(chunk);
     if (progress.length > 0 && !answer.destroyed) answer.write(progress);
   });
-  child.stderr.on("data", (chunk: Buffer) => {
-    stderr = (stderr + chunk.toString()).slice(-1000);
-  });
+  const stderr = lastText(child.stderr, 1_000);
   child.stdin.on("error", () => undefined);
   body.once("error", stop);
 
@@ -221,7 +219,9 @@ async function runGit(
   child.stdin.write(commands);
   body.pipe(child.stdin);
   const [exitCode] = (await closed) as [number | null];
-  if (exitCode !== 0) log.info({ requestId, exitCode, stderr }, "git receive-pack ended early");
+  if (exitCode !== 0) {
+    log.info({ requestId, exitCode, stderr: stderr() }, "git receive-pack ended early");
+  }
   return { report, exitCode };
 }
 

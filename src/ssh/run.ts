@@ -4,6 +4,7 @@ import { UserId } from "../events/core/ids.ts";
 import { mustReach } from "../git/access.ts";
 import type { GitAccess, GitCaller } from "../git/caller.ts";
 import { stopPackService, type TalkingService } from "../platform/git/pack-service.ts";
+import { lastText } from "../platform/last-text.ts";
 import { Refusal } from "../platform/refusal.ts";
 import { findSettings } from "../projections/instance/settings.ts";
 import { findSshLogin, type SshLoginRow } from "../projections/user/ssh-key.ts";
@@ -91,10 +92,7 @@ async function talk(
   const stop = (): void => stopPackService(child);
   line.gone.addEventListener("abort", stop);
   if (line.gone.aborted) stop();
-  let stderr = "";
-  child.stderr.on("data", (chunk: Buffer) => {
-    stderr = (stderr + chunk.toString()).slice(-1000);
-  });
+  const stderr = lastText(child.stderr, 1_000);
   // Git may end without reading all of it: what it printed is still the answer.
   child.stdin.on("error", () => undefined);
   line.input.pipe(child.stdin);
@@ -102,7 +100,7 @@ async function talk(
   await pipeline(child.stdout, line.output).catch(stop);
   const exitCode = await closed;
   if (exitCode !== 0 && !line.gone.aborted) {
-    log.info({ requestId, exitCode, stderr }, `git ${program} ended early`);
+    log.info({ requestId, exitCode, stderr: stderr() }, `git ${program} ended early`);
   }
   return exitCode;
 }

@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { type Readable, Transform } from "node:stream";
 
+import { lastText } from "../last-text.ts";
 import { gitEnvironment } from "./environment.ts";
 import { GitFailure } from "./failure.ts";
 import { archiveLimit, withinMemory } from "./memory-limit.ts";
@@ -43,14 +44,11 @@ export function archiveStream(
     killSignal: "SIGKILL",
   });
   yieldProcessor(child);
-  let stderr = "";
-  child.stderr.on("data", (chunk: Buffer) => {
-    stderr = (stderr + chunk.toString()).slice(-2000);
-  });
+  const stderr = lastText(child.stderr);
   const ended = new Promise<Error | null>((resolve) => {
     child.once("error", resolve);
     child.once("close", (code) =>
-      resolve(code === 0 ? null : new GitFailure("archive", code, stderr)),
+      resolve(code === 0 ? null : new GitFailure("archive", code, stderr())),
     );
   });
   const idle = setTimeout(() => out.destroy(new Error("the archive is not being read")), idleMs);

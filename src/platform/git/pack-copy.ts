@@ -6,6 +6,7 @@ import path from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 
+import { lastText } from "../last-text.ts";
 import { syncFile } from "../sync-file.ts";
 import { gitEnvironment } from "./environment.ts";
 import { GitFailure } from "./failure.ts";
@@ -102,12 +103,9 @@ function start(gitDir: string, args: readonly string[], { env, timeoutMs }: Runn
 }
 
 async function endOf(child: Child, command: string): Promise<void> {
-  let stderr = "";
-  child.stderr.on("data", (chunk: Buffer) => {
-    stderr = (stderr + chunk.toString()).slice(-2000);
-  });
+  const stderr = lastText(child.stderr);
   const [exitCode] = (await once(child as ChildProcess, "close")) as [number | null];
-  if (exitCode !== 0) throw new GitFailure(command, exitCode, stderr);
+  if (exitCode !== 0) throw new GitFailure(command, exitCode, stderr());
 }
 
 async function bytesIn(directory: string): Promise<number> {

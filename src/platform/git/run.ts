@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import { lastText } from "../last-text.ts";
 import { Limit } from "../limit.ts";
 import { gitEnvironment, memoryLimit } from "./environment.ts";
 import { GitFailure } from "./failure.ts";
@@ -87,7 +88,6 @@ function start(
     if (options.patient === true) yieldProcessor(child);
     const chunks: Buffer[] = [];
     let bytes = 0;
-    let stderr = "";
     // It may end without reading all of it: its exit code says why.
     child.stdin.on("error", () => undefined);
     if (input instanceof Promise) {
@@ -105,15 +105,13 @@ function start(
       else if (options.onStdout !== undefined) options.onStdout(chunk);
       else chunks.push(chunk);
     });
-    child.stderr.on("data", (chunk: Buffer) => {
-      stderr = (stderr + chunk.toString()).slice(-2000);
-    });
+    const stderr = lastText(child.stderr);
     child.on("error", reject);
     child.on("close", (exitCode) => {
       if (exitCode !== null && okCodes.includes(exitCode) && bytes <= bytesMax) {
         resolve({ exitCode, stdout: Buffer.concat(chunks) });
       } else {
-        const why = bytes > bytesMax ? `printed more than ${bytesMax} bytes` : stderr;
+        const why = bytes > bytesMax ? `printed more than ${bytesMax} bytes` : stderr();
         const timedOut = exitCode === null && performance.now() - startedAt >= timeoutMs;
         reject(new GitFailure(name, exitCode, why, timedOut));
       }

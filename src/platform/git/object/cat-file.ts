@@ -1,6 +1,7 @@
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import type { Readable, Writable } from "node:stream";
 
+import { lastText } from "../../last-text.ts";
 import { gitEnvironment, memoryLimit } from "../environment.ts";
 import { GitFailure } from "../failure.ts";
 import type { ObjectInfo, ObjectType } from "./object.ts";
@@ -31,7 +32,6 @@ export class CatFile {
   #bytes = 0;
   /** The object whose data is being read; undefined while waiting for a header line. */
   #header: ObjectInfo | undefined;
-  #stderr = "";
   #watch: NodeJS.Timeout | undefined;
   #ended: Error | undefined;
 
@@ -45,14 +45,12 @@ export class CatFile {
       stdio: ["pipe", "pipe", "pipe"],
     });
     this.#child.stdout.on("data", (chunk: Buffer) => this.#read(chunk));
-    this.#child.stderr.on("data", (chunk: Buffer) => {
-      this.#stderr = (this.#stderr + chunk.toString()).slice(-2000);
-    });
+    const stderr = lastText(this.#child.stderr);
     // EPIPE: the end of the process is reported by "close".
     this.#child.stdin.on("error", () => undefined);
     this.#child.on("error", (error) => this.#end(error));
     this.#child.on("close", (code) =>
-      this.#end(new GitFailure("cat-file", code, this.#stderr || "closed")),
+      this.#end(new GitFailure("cat-file", code, stderr() || "closed")),
     );
   }
 

@@ -4,6 +4,7 @@ import { readFile } from "node:fs/promises";
 import path from "node:path";
 import type { Readable, Writable } from "node:stream";
 
+import { lastText } from "../../last-text.ts";
 import { gitEnvironment } from "../environment.ts";
 import { GitFailure } from "../failure.ts";
 import { yieldProcessor } from "../priority.ts";
@@ -88,10 +89,7 @@ async function count(
   const closed = once(child, "close") as Promise<[number | null]>;
   // Awaited below; until then it may fail because the signal aborts.
   closed.catch(() => undefined);
-  let stderr = "";
-  child.stderr.on("data", (chunk: Buffer) => {
-    stderr = (stderr + chunk.toString()).slice(-2_000);
-  });
+  const stderr = lastText(child.stderr);
   // Git may end before it has read everything; its exit code says what is to be said.
   child.stdin.on("error", () => undefined);
   child.stdin.end([...tips, ...[...except].map((id) => `^${id}`), ""].join("\n"));
@@ -105,7 +103,7 @@ async function count(
   }
   const [exitCode] = await closed;
   if (watch?.tooMuch() === true) throw new TooMuch("A commit has too many files");
-  if (exitCode !== 0) throw new GitFailure("log", exitCode, stderr);
+  if (exitCode !== 0) throw new GitFailure("log", exitCode, stderr());
   return counting.end();
 }
 
