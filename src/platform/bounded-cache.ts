@@ -28,11 +28,4 @@ export class BoundedCache<Value extends NonNullable<unknown>> {
   delete(key: string): void {
     this.#entries.delete(key);
   }
-
-  /** Deletes every key that starts with the prefix. */
-  deletePrefix(prefix: string): void {
-    for (const key of [...this.#entries.keys()]) {
-      if (key.startsWith(prefix)) this.#entries.delete(key);
-    }
-  }
 }

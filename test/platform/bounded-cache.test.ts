@@ -30,16 +30,4 @@ describe("a cache bounded by bytes", () => {
     expect(cache.get("large")).to.equal(undefined);
     expect(cache.bytes).to.equal(0);
   });
-
-  it("forgets all keys of one prefix", () => {
-    const cache = new BoundedCache<number>(100);
-    for (const key of ["x 1", "x 2", "y 1"]) cache.set(key, 1, 5);
-    cache.deletePrefix("x ");
-
-    expect([cache.get("x 1"), cache.get("x 2"), cache.get("y 1")]).to.deep.equal([
-      undefined,
-      undefined,
-      1,
-    ]);
-  });
 });

@@ -68,11 +68,7 @@ async function endedLogs(events: readonly Recorded[]): Promise<readonly Job[]> {
 export const jobLogWorker = defineWorker({
   queue,
   concurrency: 2,
-  /** Jobs of queues of before 2026-11-23 are of one run. */
-  payload: z.union([
-    z.object({ runs: z.array(EndedRun).min(1) }),
-    EndedRun.transform((run) => ({ runs: [run] })),
-  ]),
+  payload: z.object({ runs: z.array(EndedRun).min(1) }),
   async run({ runs }, deps) {
     const failures: unknown[] = [];
     const failed = (error: unknown): void => void failures.push(error);

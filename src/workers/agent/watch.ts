@@ -1,15 +1,11 @@
 import { z } from "zod";
 
-import { handle } from "../../commands/core/handle.ts";
-import { type JobCommand, job as jobSlice } from "../../commands/pipeline/job.ts";
 import type { Recorded } from "../../events/core/event.ts";
-import { bySystem } from "../../events/core/system.ts";
 import { type JobFailureReason, jobEvents } from "../../events/pipeline/job.ts";
 import type { JobSpec } from "../../events/pipeline/job-spec.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { findRun, giveUpRun, type JobRunRow } from "../../platform/job-log/store.ts";
 import type { Job } from "../../platform/queue/queue.ts";
-import { Refusal } from "../../platform/refusal.ts";
 import { heardSince } from "../../projections/agent/heard.ts";
 import { silentRuns } from "../../projections/agent/stuck.ts";
 import { findJobById, findJobSpec, findJobs } from "../../projections/pipeline/query.ts";
@@ -18,6 +14,7 @@ import { notCurrent } from "../../projections/progress/current.ts";
 import type { WorkerDeps } from "../core/deps.ts";
 import type { Reactor } from "../core/reactor.ts";
 import { defineWorker } from "../core/worker.ts";
+import { orderIfOpen } from "../pipeline/order-job.ts";
 import { timeoutOf } from "./timeout.ts";
 
 const queue = "agent-watch";
@@ -38,14 +35,7 @@ const Run = z.object({ jobId: z.string(), attempt: z.int().positive() });
 type Run = z.output<typeof Run>;
 /** Of the start of the last of some runs in the log; left out once the read model has shown it. */
 const Position = z.string().regex(/^\d+$/).optional();
-/** Jobs of queues of before 2026-11-23 are of one run. */
-const Watched = z.union([
-  z.object({ runs: z.array(Run).min(1), look: z.int(), position: Position }),
-  Run.extend({ look: z.int() }).transform(({ look, ...run }) => ({
-    ...{ runs: [run], look },
-    position: undefined,
-  })),
-]);
+const Watched = z.object({ runs: z.array(Run).min(1), look: z.int(), position: Position });
 
 const watch = (runs: readonly Run[], look: number, delayMs: number, position?: string): Job => ({
   queue,
@@ -176,7 +166,7 @@ export async function lookAt(
   // The run ends here first: its agent may confirm it at this moment. One that has not started is confirmed by an event.
   if (row.status === "RUNNING" && !(await givenUp(deps, row))) return silenceMs;
   const { agent_id: agentId, token_hash: tokenHash } = row;
-  await send(deps, row, { type: "ReturnJob", agentId, attempt, tokenHash });
+  await orderIfOpen(deps, row, { type: "ReturnJob", agentId, attempt, tokenHash }, stepOf(row));
   return undefined;
 }
 
@@ -205,28 +195,7 @@ async function failed(
 ): Promise<void> {
   const { agent_id: agentId, attempt, token_hash: tokenHash } = row;
   const what = { type: "RecordJobFailed", reason, exitCode: null, rules } as const;
-  await send(deps, row, { ...what, agentId, attempt, tokenHash });
+  await orderIfOpen(deps, row, { ...what, agentId, attempt, tokenHash }, stepOf(row));
 }
 
-type Order = JobCommand extends infer Each
-  ? Each extends JobCommand
-    ? Omit<Each, "jobId" | "pipelineId" | "projectId" | "at">
-    : never
-  : never;
-
-/** The run may have ended in the meantime: then nothing is to be done. */
-async function send(
-  { store, now }: Pick<WorkerDeps, "store" | "now">,
-  row: JobRow,
-  order: Order,
-): Promise<void> {
-  const at = now().toISOString();
-  const ids = { jobId: row.id, pipelineId: row.pipeline_id, projectId: row.project_id, at };
-  const command = { ...order, ...ids } as JobCommand;
-  const commandId = deterministicId("agent watch", row.id, row.token_hash ?? "", order.type);
-  try {
-    await handle(store, jobSlice, { id: row.id, command, metadata: bySystem({ commandId }, at) });
-  } catch (error) {
-    if (!(error instanceof Refusal)) throw error;
-  }
-}
+const stepOf = ({ id, token_hash }: JobRow) => ["agent watch", id, token_hash ?? ""];
