@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import { z } from "zod";
 
 import { WebhookDeliveryId, WebhookId } from "../../events/core/ids.ts";
@@ -8,7 +7,7 @@ import type { Job } from "../../platform/queue/queue.ts";
 import type { WorkerDeps } from "../core/deps.ts";
 import { defineWorker } from "../core/worker.ts";
 import { type AttemptOrder, attempt, type Next, settingsReader } from "./attempt.ts";
-import { deliveryQueue, retryQueue } from "./dispatch.ts";
+import { deliveryQueue, retryQueue, turnJob } from "./dispatch.ts";
 import { healthNotes } from "./health.ts";
 import { claimFirst, type Ended, endFirst, endRetry, endTurn } from "./outbox.ts";
 
@@ -107,16 +106,6 @@ export const webhookRetryWorker = defineWorker({
     await endRetry(deps.db, deliveryId, next?.at);
   },
 });
-
-/**
- * A job that works on a webhook's line from its head.
- *
- * @param turn a random id by default: a queue ignores a job whose id it knows, also one that is done.
- *   A turn too many finds nothing to do, a turn too few leaves the line waiting.
- */
-export function turnJob(webhookId: string, turn: string = randomUUID()): Job {
-  return { queue: deliveryQueue, id: turn, data: { webhookId, turn } };
-}
 
 export function retryJob(deliveryId: string, next: NonNullable<Next>, now: Date): Job {
   return {

@@ -27,8 +27,8 @@ async function dispatch(
 ): Promise<readonly Job[]> {
   const scheduled = events.flatMap(inLine);
   const heads = await enqueue(db, scheduled, now());
-  const jobs = scheduled.filter(({ deliveryId }) => heads.has(deliveryId)).map(headJob);
-  return [...events.flatMap(replayJob), ...jobs];
+  const first = scheduled.filter(({ deliveryId }) => heads.has(deliveryId));
+  return [...events.flatMap(replayJob), ...first.map(({ webhookId }) => turnJob(webhookId))];
 }
 
 function inLine(recorded: Recorded): readonly InLine[] {
@@ -39,11 +39,13 @@ function inLine(recorded: Recorded): readonly InLine[] {
 }
 
 /**
- * A repeated step puts deliveries back in line that had left it. The queue would ignore a job named
- * after the delivery, because that job is done, and the line would stand still.
+ * A job that works on a webhook's line from its head.
+ *
+ * @param turn a random id by default: a queue ignores a job whose id it knows, also one that is done, and a repeated
+ *   step puts deliveries back in line that had left it. A turn too many finds nothing to do, a turn too few leaves the
+ *   line waiting.
  */
-function headJob({ webhookId }: InLine): Job {
-  const turn = randomUUID();
+export function turnJob(webhookId: string, turn: string = randomUUID()): Job {
   return { queue: deliveryQueue, id: turn, data: { webhookId, turn } };
 }
 

@@ -5,8 +5,7 @@ import type { WebhookDeliveryId, WebhookId } from "../../events/core/ids.ts";
 import type { EventStore } from "../../platform/event-store/event-store.ts";
 import { load } from "../core/caused-by.ts";
 import type { WorkerDeps } from "../core/deps.ts";
-import { turnJob } from "./delivery.ts";
-import { webhookDispatch } from "./dispatch.ts";
+import { turnJob, webhookDispatch } from "./dispatch.ts";
 import { enqueue, putBesideLine } from "./outbox.ts";
 
 const lostMax = 1_000;

@@ -3,7 +3,8 @@ import { deterministicId } from "../../platform/deterministic-id.ts";
 import { stuckReplays } from "../../projections/webhook/replay.ts";
 import { load } from "../core/caused-by.ts";
 import type { WorkerDeps } from "../core/deps.ts";
-import { retryJob, turnJob } from "./delivery.ts";
+import { retryJob } from "./delivery.ts";
+import { turnJob } from "./dispatch.ts";
 import { endRetry, stuckSince } from "./outbox.ts";
 import { replayJob } from "./replay.ts";
 
