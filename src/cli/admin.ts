@@ -7,12 +7,11 @@ import { defaultsOfGroup, settingsGroups } from "../commands/instance/settings-g
 import { changeUserPassword } from "../commands/user/change-user.ts";
 import { settingsId } from "../events/instance/settings.ts";
 import { findUser } from "../projections/user/user.ts";
+import { CommandEnd, exits } from "./command-end.ts";
 import { withStores } from "./stores.ts";
 import { write } from "./write.ts";
 import { cliMetadata, untilVisible } from "./written.ts";
 
-const exitUsage = 64;
-const exitNotFound = 1;
 const passwordBytes = 12;
 
 /** Restores access on the machine when no administrator can log in any more. */
@@ -24,11 +23,9 @@ export async function run(args: readonly string[]): Promise<number> {
   }
   const isReset = first === "settings" && second === "reset";
   if (isReset && third !== undefined && positionals.length === 3) return await resetGroup(third);
-  write(
-    process.stderr,
-    "Usage: ledgerforge admin reset-password <alias>\n       ledgerforge admin settings reset <group>\n",
+  throw new CommandEnd(
+    "Usage: ledgerforge admin reset-password <alias>\n       ledgerforge admin settings reset <group>",
   );
-  return exitUsage;
 }
 
 /** Sets a random password and prints it. Sessions of the account end. */
@@ -36,8 +33,7 @@ function resetPassword(alias: string): Promise<number> {
   return withStores("admin", async ({ config, db, store, vault }) => {
     const user = await findUser(db, alias);
     if (user === undefined || user.forgotten_at !== null) {
-      write(process.stderr, `There is no user ${alias}.\n`);
-      return exitNotFound;
+      throw new CommandEnd(`There is no user ${alias}.`, exits.notFound);
     }
     const password = randomBytes(passwordBytes).toString("base64url");
     const deps = { store, vault, now: () => new Date().toISOString() };
@@ -54,8 +50,7 @@ async function resetGroup(group: string): Promise<number> {
   const changes = defaultsOfGroup(group);
   if (changes === undefined) {
     const groups = Object.keys(settingsGroups).join(", ");
-    write(process.stderr, `There is no group ${group}. Groups: ${groups}.\n`);
-    return exitNotFound;
+    throw new CommandEnd(`There is no group ${group}. Groups: ${groups}.`, exits.notFound);
   }
   return await withStores("admin", async ({ config, db, store }) => {
     const at = new Date().toISOString();

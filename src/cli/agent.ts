@@ -18,6 +18,7 @@ import { registerAgent, unregisterAgent } from "../agent/register.ts";
 import { runAgent } from "../agent/run.ts";
 import { ConfigError, readSettings } from "../config.ts";
 import { withoutTrailing } from "../platform/trim.ts";
+import { CommandEnd } from "./command-end.ts";
 import { write } from "./write.ts";
 
 const usage = `Usage:
@@ -25,10 +26,7 @@ const usage = `Usage:
       [--locked] [--executor bubblewrap|shell|docker] [--concurrency N] [--readable DIRECTORY]…
       [--pull-policy always,if-not-present,never] [--config FILE]
   ledgerforge agent run [--config FILE] [--concurrency N] [--once]
-  ledgerforge agent unregister [--config FILE]
-`;
-
-const exitUsage = 64;
+  ledgerforge agent unregister [--config FILE]`;
 
 export const agentConfigDefault = (): string =>
   path.join(homedir(), ".config", "ledgerforge", "agent", "config.json");
@@ -45,8 +43,7 @@ export async function run([verb = "", ...args]: readonly string[]): Promise<numb
     case "unregister":
       return unregister(args);
     default:
-      write(process.stderr, usage);
-      return exitUsage;
+      throw new CommandEnd(usage);
   }
 }
 

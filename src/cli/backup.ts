@@ -1,7 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { mkdir, readdir, rm } from "node:fs/promises";
 import path from "node:path";
-import { parseArgs } from "node:util";
 
 import { ConfigError } from "../config.ts";
 import type { Recorded } from "../events/core/event.ts";
@@ -20,14 +19,12 @@ import { writeLineFile } from "./backup/line-file.ts";
 import { backupFormat, findManifest, type Manifest, writeManifest } from "./backup/manifest.ts";
 import { hadBegun, settleRefsOf } from "./backup/settle-refs.ts";
 import { tableLines } from "./backup/tables.ts";
+import { CommandEnd, exits, onlyArgument, orInterrupted } from "./command-end.ts";
 import { keyCheckOf } from "./secret-key.ts";
 import { stopSignal } from "./stop-signal.ts";
 import { type Stores, withStores } from "./stores.ts";
 import { write } from "./write.ts";
 
-const exitUsage = 64;
-const exitBusy = 75;
-const exitInterrupted = 130;
 const closeLimitMs = 10_000;
 
 /**
@@ -35,36 +32,22 @@ const closeLimitMs = 10_000;
  * while the service goes on. Into the directory of an earlier backup it copies only what is new there.
  */
 export async function run(args: readonly string[]): Promise<number> {
-  const { positionals } = parseArgs({ args: [...args], allowPositionals: true });
-  const [directory] = positionals;
-  if (directory === undefined || positionals.length > 1) {
-    write(process.stderr, "Usage: ledgerforge backup <directory>\n");
-    return exitUsage;
-  }
+  const directory = path.resolve(onlyArgument(args, "Usage: ledgerforge backup <directory>"));
   const { signal } = stopSignal(closeLimitMs);
-  try {
-    return await withStores("backup", async (stores) => {
-      const manifest = await backUp(stores, path.resolve(directory), signal);
-      if (manifest === undefined) {
-        write(process.stderr, "Another backup of this instance is running.\n");
-        return exitBusy;
-      }
-      const { events, repositories, blobs, position } = manifest;
-      write(
-        process.stdout,
-        `Backed up ${events.lines} events up to position ${position}, ${repositories} repositories ` +
-          `and ${blobs} large files.\nKeep SECRET_KEY elsewhere: without it nobody can use the backup.\n`,
-      );
-      return 0;
-    });
-  } catch (error) {
-    if (!signal.aborted) throw error;
-    write(
-      process.stderr,
-      "Interrupted: run it again to finish; an earlier backup there stays whole.\n",
-    );
-    return exitInterrupted;
+  const interrupted = "Interrupted: run it again to finish; an earlier backup there stays whole.";
+  const manifest = await withStores("backup", (stores) => backUp(stores, directory, signal)).catch(
+    orInterrupted(signal, interrupted),
+  );
+  if (manifest === undefined) {
+    throw new CommandEnd("Another backup of this instance is running.", exits.busy);
   }
+  const { events, repositories, blobs, position } = manifest;
+  write(
+    process.stdout,
+    `Backed up ${events.lines} events up to position ${position}, ${repositories} repositories ` +
+      `and ${blobs} large files.\nKeep SECRET_KEY elsewhere: without it nobody can use the backup.\n`,
+  );
+  return 0;
 }
 
 /**

@@ -22,12 +22,12 @@ import { listSetAside } from "../workers/core/set-aside.ts";
 import { lostDeliveries, putBack } from "../workers/webhook/lost.ts";
 import { standingLines } from "../workers/webhook/outbox.ts";
 import { repositoriesBelow } from "./backup.ts";
+import { orInterrupted } from "./command-end.ts";
 import { stopSignal } from "./stop-signal.ts";
 import { mustHaveSecretKey, type Stores, withStores } from "./stores.ts";
 import { printable, write } from "./write.ts";
 
 const exitFound = 1;
-const exitInterrupted = 130;
 const closeLimitMs = 10_000;
 /** Workers look for such lines every minute. */
 const standingMs = 3 * 60_000;
@@ -49,13 +49,9 @@ export async function run(args: readonly string[]): Promise<number> {
   const { signal } = stopSignal(closeLimitMs);
   const { repair, "read-models": readModels } = values;
   const options: Options = { repair, readModels, signal, onProgress };
-  try {
-    return await withStores("doctor", (stores) => examine(stores, options), { opens: false });
-  } catch (error) {
-    if (!signal.aborted) throw error;
-    write(process.stderr, "Interrupted.\n");
-    return exitInterrupted;
-  }
+  return withStores("doctor", (stores) => examine(stores, options), { opens: false }).catch(
+    orInterrupted(signal, "Interrupted."),
+  );
 }
 
 async function examine(stores: Stores, options: Options): Promise<number> {

@@ -8,6 +8,7 @@ import { allReactors } from "../workers/all.ts";
 import { putReactors } from "../workers/core/reactor-checkpoint.ts";
 import { holdReactors } from "../workers/core/reactor-hold.ts";
 import { DamagedFile, readLineFile } from "./backup/line-file.ts";
+import { CommandEnd, exits, orInterrupted } from "./command-end.ts";
 import { type KeptHead, readHead } from "./kept-head.ts";
 import { BadKeysFile, checkKeysFile, keysIn } from "./keys-file.ts";
 import { withOfflineStores } from "./offline-stores.ts";
@@ -17,9 +18,6 @@ import { write } from "./write.ts";
 
 /** Imported, with keys missing in their file. */
 const exitLacking = 1;
-const exitUsage = 64;
-const exitBad = 65;
-const exitInterrupted = 130;
 const closeLimitMs = 10_000;
 
 type Files = Readonly<{
@@ -35,17 +33,8 @@ export async function importFile({ file, keysFile, headFile }: Files): Promise<n
   try {
     return await importFrom({ file, keysFile, signal }, head);
   } catch (error) {
-    if (isRefused(error)) {
-      write(process.stderr, `${error.message}.\n`);
-      return exitBad;
-    }
-    if (signal.aborted) {
-      write(process.stderr, "Interrupted: run it again to go on.\n");
-      return exitInterrupted;
-    }
-    if (!(error instanceof UnreadableFile)) throw error;
-    write(process.stderr, `${error.message}.\n`);
-    return exitUsage;
+    if (isRefused(error)) throw new CommandEnd(`${error.message}.`, exits.bad);
+    return orInterrupted(signal, "Interrupted: run it again to go on.")(error);
   }
 }
 
@@ -106,18 +95,14 @@ const isRefused = (error: unknown): error is Error =>
 
 const unreadable = new Set(["ENOENT", "EISDIR", "EACCES", "ENOTDIR"]);
 
-class UnreadableFile extends Error {
-  override readonly name = "UnreadableFile";
-}
-
-/** @throws UnreadableFile, DamagedFile */
+/** @throws CommandEnd, DamagedFile */
 async function* linesOf(file: string): AsyncGenerator<string> {
   try {
     yield* readLineFile(file);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === undefined || !unreadable.has(code)) throw error;
-    throw new UnreadableFile(`The file ${file} cannot be read (${code})`);
+    throw new CommandEnd(`The file ${file} cannot be read (${code}).`);
   }
 }
 

@@ -2,18 +2,15 @@ import { parseArgs } from "node:util";
 
 import { exportEvents } from "../projections/audit/event-export.ts";
 import { sealedLine } from "../projections/audit/sealed-log.ts";
+import { CommandEnd } from "./command-end.ts";
 import { keyLines } from "./keys-file.ts";
 import { writeLines } from "./lines.ts";
 import { type Stores, withStores } from "./stores.ts";
-import { write } from "./write.ts";
-
-const exitUsage = 64;
 
 const usage = `Usage: ledgerforge events export [--sealed] > events.jsonl
        ledgerforge events export --keys > keys.jsonl
        ledgerforge events import events.jsonl [--keys keys.jsonl] [--head head.json]
-       ledgerforge events note-lost-keys
-`;
+       ledgerforge events note-lost-keys`;
 
 /**
  * `events export`: the whole log as JSON lines, personal data in clear where it still can be read; with
@@ -29,12 +26,7 @@ export async function run(args: readonly string[]): Promise<number> {
     const { runNoteLostKeys } = await import("./lost-keys.ts");
     return runNoteLostKeys();
   }
-  return wrongUsage();
-}
-
-function wrongUsage(): number {
-  write(process.stderr, usage);
-  return exitUsage;
+  throw new CommandEnd(usage);
 }
 
 async function exportLog(args: readonly string[]): Promise<number> {
@@ -46,7 +38,7 @@ async function exportLog(args: readonly string[]): Promise<number> {
     },
   });
   const { sealed, keys } = values;
-  if (sealed && keys) return wrongUsage();
+  if (sealed && keys) throw new CommandEnd(usage);
   const writeLog = async ({ config, db, store, vault }: Stores): Promise<number> => {
     async function* sealedLines(): AsyncGenerator<string> {
       for await (const event of store.readAll()) yield sealedLine(event);
@@ -66,7 +58,7 @@ async function importLog(args: readonly string[]): Promise<number> {
     options: { keys: { type: "string" }, head: { type: "string" } },
   });
   const [file, ...more] = positionals;
-  if (file === undefined || more.length > 0) return wrongUsage();
+  if (file === undefined || more.length > 0) throw new CommandEnd(usage);
   // It needs the names of all reactors, and with them all workers; an export does not.
   const { importFile } = await import("./events-import.ts");
   return importFile({ file, keysFile: values.keys, headFile: values.head });

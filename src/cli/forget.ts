@@ -1,14 +1,10 @@
-import { parseArgs } from "node:util";
-
 import { forgetUser } from "../commands/user/forget-user.ts";
 import { dropHalfBuilt, schemasOfPast } from "../projections/past/rebuild-until.ts";
 import { findUser } from "../projections/user/user.ts";
+import { CommandEnd, exits, onlyArgument } from "./command-end.ts";
 import { withStores } from "./stores.ts";
 import { write } from "./write.ts";
 import { cliMetadata, untilVisible } from "./written.ts";
-
-const exitUsage = 64;
-const exitNotFound = 1;
 
 /**
  * Deletes a person's key, so that everything personal about them is unreadable from now on, and
@@ -16,18 +12,10 @@ const exitNotFound = 1;
  * belong to the operator, and are named only.
  */
 export async function run(args: readonly string[]): Promise<number> {
-  const { positionals } = parseArgs({ args: [...args], allowPositionals: true });
-  const [alias, ...more] = positionals;
-  if (alias === undefined || more.length > 0) {
-    write(process.stderr, "Usage: ledgerforge forget <alias>\n");
-    return exitUsage;
-  }
+  const alias = onlyArgument(args, "Usage: ledgerforge forget <alias>");
   return withStores("forget", async ({ config, db, store, vault }) => {
     const user = await findUser(db, alias);
-    if (user === undefined) {
-      write(process.stderr, `There is no user ${alias}.\n`);
-      return exitNotFound;
-    }
+    if (user === undefined) throw new CommandEnd(`There is no user ${alias}.`, exits.notFound);
     const now = () => new Date().toISOString();
     const { position } = await forgetUser({ store, vault, now }, user.id, cliMetadata());
     await untilVisible({ config, db }, position);

@@ -1,4 +1,5 @@
 import { ConfigError } from "../config.ts";
+import { CommandEnd, exits } from "./command-end.ts";
 import { OutputIncomplete } from "./lines.ts";
 import { write } from "./write.ts";
 
@@ -68,10 +69,6 @@ const commands: Readonly<Record<string, readonly [string, () => Promise<Command>
   ],
 };
 
-const exitUsage = 64;
-const exitOutput = 74;
-const exitConfig = 78;
-
 // Files of the service and of the programs it starts are for its own user alone.
 process.umask(0o077);
 process.exit(await main(process.argv.slice(2)));
@@ -86,23 +83,22 @@ async function main([name = "", ...args]: readonly string[]): Promise<number> {
   try {
     return await (await load()).run(args);
   } catch (error) {
-    if (error instanceof ConfigError) {
-      write(process.stderr, `${error.message}\n`);
-      return exitConfig;
-    }
-    if (error instanceof OutputIncomplete) {
-      write(process.stderr, `${error.message}\n`);
-      return exitOutput;
-    }
-    if (!isBadArgument(error)) throw error;
+    if (!(error instanceof Error)) throw error;
+    const exitCode = exitCodeOf(error);
+    if (exitCode === undefined) throw error;
     write(process.stderr, `${error.message}\n`);
-    return exitUsage;
+    return exitCode;
   }
 }
 
-/** Of node's parseArgs: an option that the command does not have. */
-function isBadArgument(error: unknown): error is Error {
-  return error instanceof Error && "code" in error && /^ERR_PARSE_ARGS/.test(String(error.code));
+/** Undefined for what nobody expected. */
+function exitCodeOf(error: Error): number | undefined {
+  if (error instanceof CommandEnd) return error.exitCode;
+  if (error instanceof ConfigError) return exits.config;
+  if (error instanceof OutputIncomplete) return exits.output;
+  // Of node's parseArgs: an option that the command does not have.
+  const isBadArgument = "code" in error && /^ERR_PARSE_ARGS/.test(String(error.code));
+  return isBadArgument ? exits.usage : undefined;
 }
 
 function usage(name: string): number {
@@ -113,5 +109,5 @@ function usage(name: string): number {
   const problem = wanted || name === "" ? "" : `No command named ${name}.\n`;
   const text = `${problem}Usage: ledgerforge <command>\n\n${lines.join("\n")}\n`;
   write(wanted ? process.stdout : process.stderr, text);
-  return wanted ? 0 : exitUsage;
+  return wanted ? 0 : exits.usage;
 }

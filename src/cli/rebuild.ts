@@ -10,16 +10,13 @@ import {
   SchemaTaken,
 } from "../projections/past/rebuild-until.ts";
 import { setBackReactors } from "../workers/core/reactor-checkpoint.ts";
+import { CommandEnd, exits, orInterrupted } from "./command-end.ts";
 import { duration, progressView } from "./progress.ts";
 import { stopSignal } from "./stop-signal.ts";
 import { type Stores, withStores } from "./stores.ts";
 import { write } from "./write.ts";
 
-const exitUsage = 64;
 const exitDiffers = 1;
-const exitBad = 65;
-const exitBusy = 75;
-const exitInterrupted = 130;
 const closeLimitMs = 10_000;
 
 /**
@@ -38,15 +35,10 @@ export async function run(args: readonly string[]): Promise<number> {
     },
   });
   const past = pastOf(values);
-  if (typeof past === "string") {
-    write(process.stderr, `${past}\n`);
-    return exitUsage;
-  }
   const unknown = positionals.filter((wanted) => find(wanted) === undefined);
   if (unknown.length > 0) {
     const names = allProjections.map(({ name }) => name).join(", ");
-    write(process.stderr, `No read model named ${unknown.join(", ")}; there are ${names}.\n`);
-    return exitUsage;
+    throw new CommandEnd(`No read model named ${unknown.join(", ")}; there are ${names}.`);
   }
   const projections = allProjections.filter(
     ({ name }) => positionals.length === 0 || positionals.includes(name),
@@ -58,15 +50,14 @@ export async function run(args: readonly string[]): Promise<number> {
   ).catch(failed);
 }
 
-function failed(error: unknown): number {
+function failed(error: unknown): never {
   if (!(error instanceof CannotApply)) throw error;
-  write(process.stderr, `${error.message}. What was not finished stays as it was.\n`);
-  return exitBad;
+  throw new CommandEnd(`${error.message}. What was not finished stays as it was.`, exits.bad);
 }
 
 type Past = Readonly<{ until: LogEnd; schema: string }>;
 
-/** What --until and --schema request; what is wrong with them as a text. */
+/** What --until and --schema request. @throws CommandEnd */
 function pastOf({
   until,
   schema,
@@ -75,16 +66,20 @@ function pastOf({
   until?: string | undefined;
   schema?: string | undefined;
   verify: boolean;
-}>): Past | string | undefined {
-  if (until === undefined) return schema === undefined ? undefined : "--schema needs --until.";
-  if (verify) return "--verify compares with the live read models, which --until does not build.";
+}>): Past | undefined {
+  const wrong = (text: string) => new CommandEnd(text);
+  if (until === undefined && schema === undefined) return undefined;
+  if (until === undefined) throw wrong("--schema needs --until.");
+  if (verify) {
+    throw wrong("--verify compares with the live read models, which --until does not build.");
+  }
   const end = endOf(until);
   if (end === undefined) {
-    return "--until takes a position of the log, or a time such as 2026-01-02T03:04:05Z.";
+    throw wrong("--until takes a position of the log, or a time such as 2026-01-02T03:04:05Z.");
   }
   const name = schema ?? "past";
   if (isPastSchema(name)) return { until: end, schema: name };
-  return `--schema takes up to 50 of a-z, 0-9 and _, and no name that is in use: not ${name}.`;
+  throw wrong(`--schema takes up to 50 of a-z, 0-9 and _, and no name that is in use: not ${name}.`);
 }
 
 function endOf(text: string): LogEnd | undefined {
@@ -104,22 +99,13 @@ async function rebuildPast(
   const options = { ...past, signal: stop.signal, onProgress: view.show };
   const built = await rebuildUntil(deps, projections, options)
     .catch((error: unknown) => {
-      if (error instanceof SchemaTaken) return error;
-      if (stop.signal.aborted) return "interrupted" as const;
-      throw error;
+      if (!(error instanceof SchemaTaken)) throw error;
+      throw new CommandEnd(`${error.message}: choose another by --schema.`);
     })
+    .catch(orInterrupted(stop.signal, "Interrupted: nothing was changed."))
     .finally(view.end);
-  if (built === "interrupted") {
-    write(process.stderr, "Interrupted: nothing was changed.\n");
-    return exitInterrupted;
-  }
-  if (built instanceof SchemaTaken) {
-    write(process.stderr, `${built.message}: choose another by --schema.\n`);
-    return exitUsage;
-  }
   if (built === undefined) {
-    write(process.stderr, `Another rebuild of the schema ${past.schema} is running.\n`);
-    return exitBusy;
+    throw new CommandEnd(`Another rebuild of the schema ${past.schema} is running.`, exits.busy);
   }
   const { events, position, elapsedMs } = built;
   const took = duration(elapsedMs / 1000);
@@ -148,19 +134,9 @@ async function rebuildAll(
   };
   const options = { signal: stop.signal, onProgress: view.show, verify };
   const rebuilt = await rebuild(deps, projections, options)
-    .catch((error: unknown) => {
-      if (stop.signal.aborted) return "interrupted" as const;
-      throw error;
-    })
+    .catch(orInterrupted(stop.signal, "Interrupted: what was not finished stays as it was."))
     .finally(view.end);
-  if (rebuilt === "interrupted") {
-    write(process.stderr, "Interrupted: what was not finished stays as it was.\n");
-    return exitInterrupted;
-  }
-  if (rebuilt === undefined) {
-    write(process.stderr, "Another rebuild is running.\n");
-    return exitBusy;
-  }
+  if (rebuilt === undefined) throw new CommandEnd("Another rebuild is running.", exits.busy);
   await setBackReactors(db, (await store.end()) ?? -1n);
   return report(projections, rebuilt);
 }

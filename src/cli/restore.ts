@@ -1,7 +1,6 @@
 import { createReadStream } from "node:fs";
 import { mkdir, stat } from "node:fs/promises";
 import path from "node:path";
-import { parseArgs } from "node:util";
 
 import { ConfigError } from "../config.ts";
 import type { Blobs } from "../platform/blob/blobs.ts";
@@ -22,6 +21,7 @@ import { findManifest, type Manifest } from "./backup/manifest.ts";
 import { hadBegun, settleRefsOf } from "./backup/settle-refs.ts";
 import { putTables } from "./backup/tables.ts";
 import { repositoriesBelow } from "./backup.ts";
+import { CommandEnd, exits, onlyArgument, orInterrupted } from "./command-end.ts";
 import { withOfflineStores } from "./offline-stores.ts";
 import { keepSecretKey } from "./secret-key.ts";
 import { stopSignal } from "./stop-signal.ts";
@@ -30,9 +30,6 @@ import { write } from "./write.ts";
 
 /** Restored, without what is missing or damaged in the backup. */
 const exitLacking = 1;
-const exitUsage = 64;
-const exitBad = 65;
-const exitInterrupted = 130;
 const closeLimitMs = 10_000;
 
 /**
@@ -40,14 +37,8 @@ const closeLimitMs = 10_000;
  * again and goes on. Read models are built at the next start.
  */
 export async function run(args: readonly string[]): Promise<number> {
-  const { positionals } = parseArgs({ args: [...args], allowPositionals: true });
-  const [given] = positionals;
-  if (given === undefined || positionals.length > 1) {
-    write(process.stderr, "Usage: ledgerforge restore <directory>\n");
-    return exitUsage;
-  }
+  const directory = path.resolve(onlyArgument(args, "Usage: ledgerforge restore <directory>"));
   const { signal } = stopSignal(closeLimitMs);
-  const directory = path.resolve(given);
   try {
     const manifest = await checkedManifest(directory);
     await keepSecretKey(manifest.keyCheck, "the backup was made");
@@ -57,12 +48,10 @@ export async function run(args: readonly string[]): Promise<number> {
     return report(manifest, restored);
   } catch (error) {
     if (error instanceof BadLine || error instanceof OtherLog) {
-      write(process.stderr, `${error.message}.\n`);
-      return exitBad;
+      throw new CommandEnd(`${error.message}.`, exits.bad);
     }
-    if (!signal.aborted) throw error;
-    write(process.stderr, "Interrupted: run it again before the service is started.\n");
-    return exitInterrupted;
+    const interrupted = "Interrupted: run it again before the service is started.";
+    return orInterrupted(signal, interrupted)(error);
   }
 }
 

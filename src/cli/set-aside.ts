@@ -1,11 +1,11 @@
 import { parseArgs } from "node:util";
 
 import { listSetAside, requestRetry } from "../workers/core/set-aside.ts";
+import { CommandEnd } from "./command-end.ts";
 import { type Stores, withStores } from "./stores.ts";
 import { write } from "./write.ts";
 
 const exitFound = 1;
-const exitUsage = 64;
 const eventIdForm = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /**
@@ -20,8 +20,7 @@ export async function run(args: readonly string[]): Promise<number> {
   });
   const malformed = positionals.find((id) => !eventIdForm.test(id));
   if (malformed !== undefined || (positionals.length > 0 && !values.retry)) {
-    write(process.stderr, "Ids of events follow --retry.\n");
-    return exitUsage;
+    throw new CommandEnd("Ids of events follow --retry.");
   }
   return withStores("set-aside", (stores) =>
     values.retry ? retry(stores, positionals) : list(stores),
