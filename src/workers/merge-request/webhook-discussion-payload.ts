@@ -18,24 +18,18 @@ export const discussionPayload: PayloadBuilder = {
     (await discussionIdsOf(db, projectId)).map((id) => discussionStream(id)),
   async build(recorded, deps) {
     const { type, data } = decode(discussionEvents, recorded);
-    if (type === "DiscussionStarted") {
-      const { discussionId: id, message, startedById: userId, line } = data;
-      const ref = { mergeRequestId: data.mergeRequestId, position: recorded.position };
-      const note = { id, rootId: null, message, userId, line };
-      return {
-        projectId: data.projectId,
-        topic: "DISCUSSION_CREATE",
-        fields: () => fieldsOf(note, ref, deps),
-      };
-    }
-    if (type !== "DiscussionReplied") return undefined;
-    const { noteId: id, message, repliedById: userId } = data;
-    const ref = { mergeRequestId: data.mergeRequestId, position: recorded.position };
-    const note = { id, rootId: idInStream(recorded.stream), message, userId, line: null };
+    if (type !== "DiscussionStarted" && type !== "DiscussionReplied") return undefined;
+    const { projectId, mergeRequestId, message } = data;
+    const rootId = idInStream(recorded.stream);
+    const note =
+      type === "DiscussionStarted"
+        ? { id: data.discussionId, rootId: null, userId: data.startedById, line: data.line }
+        : { id: data.noteId, rootId, userId: data.repliedById, line: null };
+    const ref = { mergeRequestId, position: recorded.position };
     return {
-      projectId: data.projectId,
-      topic: "DISCUSSION_COMMENT_CREATE",
-      fields: () => fieldsOf(note, ref, deps),
+      projectId,
+      topic: type === "DiscussionStarted" ? "DISCUSSION_CREATE" : "DISCUSSION_COMMENT_CREATE",
+      fields: () => fieldsOf({ ...note, message }, ref, deps),
     };
   },
 };

@@ -26,19 +26,15 @@ export const pipelinePayload: PayloadBuilder = {
   },
 };
 
-function topicOf(event: PipelineEvent): WebhookTopic | undefined {
-  if (event.type === "PipelineCreated") return "PIPELINE_NEW";
-  if (event.type !== "PipelineFinished") return undefined;
-  switch (event.data.status) {
-    case "SUCCESS":
-      return "PIPELINE_SUCCESS";
-    case "FAILED":
-      return "PIPELINE_FAIL";
-    case "WARNING":
-      return "PIPELINE_WARNING";
-    default:
-      return undefined;
-  }
+const topicsOfEnds: Partial<Readonly<Record<string, WebhookTopic>>> = {
+  SUCCESS: "PIPELINE_SUCCESS",
+  FAILED: "PIPELINE_FAIL",
+  WARNING: "PIPELINE_WARNING",
+};
+
+function topicOf({ type, data }: PipelineEvent): WebhookTopic | undefined {
+  if (type === "PipelineCreated") return "PIPELINE_NEW";
+  return type === "PipelineFinished" ? topicsOfEnds[data.status] : undefined;
 }
 
 async function fieldsOf(event: Recorded<PipelineEvent>, deps: WorkerDeps) {

@@ -46,31 +46,21 @@ export const repositoryPayload: PayloadBuilder = {
     const event = decode(deliveredEvents, recorded);
     return {
       projectId: ProjectId.parse(idInStream(recorded.stream)),
-      topic: topicOf(event),
+      topic: topics[event.type],
       fields: () => fieldsOf(event, deps),
     };
   },
 };
 
 /** A moved tag has its own topic: receivers that act on new tags alone must not take it for one. */
-function topicOf({ type }: DeliveredEvent): WebhookTopic {
-  switch (type) {
-    case "BranchCreated":
-      return "BRANCH_CREATE";
-    case "BranchUpdated":
-      return "BRANCH_UPDATE";
-    case "BranchDeleted":
-      return "BRANCH_DELETE";
-    case "TagCreated":
-      return "TAG_CREATE";
-    case "TagUpdated":
-      return "TAG_UPDATE";
-    case "TagDeleted":
-      return "TAG_DELETE";
-    default:
-      return unreachable(type);
-  }
-}
+const topics: Readonly<Record<DeliveredEvent["type"], WebhookTopic>> = {
+  BranchCreated: "BRANCH_CREATE",
+  BranchUpdated: "BRANCH_UPDATE",
+  BranchDeleted: "BRANCH_DELETE",
+  TagCreated: "TAG_CREATE",
+  TagUpdated: "TAG_UPDATE",
+  TagDeleted: "TAG_DELETE",
+};
 
 async function fieldsOf(event: Recorded<DeliveredEvent>, deps: WorkerDeps) {
   const user = await userOf(event, deps);
