@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { chmod, mkdir, open, readFile, rename, rm } from "node:fs/promises";
+import { chmod, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { z } from "zod";
 
@@ -63,14 +63,10 @@ function jsonOf(text: string): unknown {
 export async function writeAgentConfig(file: string, config: AgentConfig): Promise<void> {
   await mkdir(path.dirname(file), { recursive: true, mode: 0o700 });
   const draft = `${file}.new`;
-  const handle = await open(draft, "w", 0o600);
-  try {
-    await handle.chmod(0o600);
-    await handle.writeFile(`${JSON.stringify(config, undefined, 2)}\n`);
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
+  // One that a crash left may have another mode.
+  await rm(draft, { force: true });
+  const text = `${JSON.stringify(config, undefined, 2)}\n`;
+  await writeFile(draft, text, { mode: 0o600, flag: "wx", flush: true });
   await rename(draft, file);
 }
 

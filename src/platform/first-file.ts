@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { link, open, rm } from "node:fs/promises";
+import { link, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 
 import { syncFile } from "./sync-file.ts";
@@ -10,14 +10,7 @@ import { syncFile } from "./sync-file.ts";
  */
 export async function writeFirst(file: string, text: string): Promise<void> {
   const draft = `${file}.${randomUUID()}`;
-  const handle = await open(draft, "wx", 0o600);
-  try {
-    await handle.chmod(0o600);
-    await handle.writeFile(text);
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
+  await writeFile(draft, text, { mode: 0o600, flag: "wx", flush: true });
   try {
     await link(draft, file);
   } catch (error) {

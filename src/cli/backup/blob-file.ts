@@ -2,11 +2,12 @@ import { createHash } from "node:crypto";
 import { createWriteStream } from "node:fs";
 import { mkdir, rename, rm, stat } from "node:fs/promises";
 import path from "node:path";
-import { type Readable, Transform } from "node:stream";
+import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 
 import { BlobMissing } from "../../platform/blob/store.ts";
 import { ifThere } from "../../platform/if-there.ts";
+import { hashedBy } from "./line-file.ts";
 
 /**
  * Writes content to a file that is named by its SHA-256, unless it is there.
@@ -23,14 +24,8 @@ export async function storeBlob(
   const draft = `${target}.tmp_part`;
   await mkdir(path.dirname(target), { recursive: true });
   const hash = createHash("sha256");
-  const measure = new Transform({
-    transform(chunk: Buffer, _encoding, done) {
-      hash.update(chunk);
-      done(null, chunk);
-    },
-  });
   try {
-    await pipeline(await read(), measure, createWriteStream(draft, { mode: 0o600 }));
+    await pipeline(await read(), hashedBy(hash), createWriteStream(draft, { mode: 0o600 }));
   } catch (error) {
     await rm(draft, { force: true });
     if (error instanceof BlobMissing) return false;

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { createHash, type Hash } from "node:crypto";
 import { createReadStream, createWriteStream } from "node:fs";
 import { Readable, Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
@@ -27,16 +27,19 @@ export async function writeLineFile(
     }
   }
   const hash = createHash("sha256");
-  const measure = new Transform({
+  const sink = createWriteStream(file, { mode: 0o600, flush: true, flags: "wx" });
+  await pipeline(Readable.from(counted()), createGzip({ level: 5 }), hashedBy(hash), sink, { signal });
+  return { lines: count, sha256: hash.digest("hex") };
+}
+
+/** Hands on what it gets. */
+export const hashedBy = (hash: Hash): Transform =>
+  new Transform({
     transform(chunk: Buffer, _encoding, done) {
       hash.update(chunk);
       done(null, chunk);
     },
   });
-  const sink = createWriteStream(file, { mode: 0o600, flush: true, flags: "wx" });
-  await pipeline(Readable.from(counted()), createGzip({ level: 5 }), measure, sink, { signal });
-  return { lines: count, sha256: hash.digest("hex") };
-}
 
 /** A file of lines is not as it was written: it is cut off, or was changed. */
 export class DamagedFile extends Error {

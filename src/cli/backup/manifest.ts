@@ -1,4 +1,4 @@
-import { access, open, readFile, rename } from "node:fs/promises";
+import { access, readFile, rename, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { z } from "zod";
 
@@ -45,13 +45,7 @@ const fileOf = (directory: string): string => path.join(directory, "backup.json"
 /** @throws Error when a file that it names is not there: an earlier manifest stays then */
 export async function writeManifest(directory: string, manifest: Manifest): Promise<void> {
   const draft = `${fileOf(directory)}.new`;
-  const handle = await open(draft, "w", 0o600);
-  try {
-    await handle.writeFile(`${JSON.stringify(manifest, null, 2)}\n`);
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
+  await writeFile(draft, `${JSON.stringify(manifest, null, 2)}\n`, { mode: 0o600, flush: true });
   for (const { name } of [manifest.events, manifest.tables]) {
     await access(path.join(directory, name));
   }

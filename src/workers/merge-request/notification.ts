@@ -24,10 +24,7 @@ export const mergeRequestNotification: Reactor = {
     "DiscussionReplied",
     "DiscussionNoteEdited",
   ]),
-  async react(event, deps) {
-    const notice = await noticeOf(event, deps);
-    return notice === undefined ? [] : notify(event, notice, deps);
-  },
+  react: async (event, deps) => notify(event, await noticeOf(event, deps), deps),
 };
 
 async function noticeOf(event: Recorded, { store }: WorkerDeps): Promise<Notice | undefined> {

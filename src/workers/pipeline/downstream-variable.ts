@@ -34,9 +34,9 @@ export async function handedVariables(run: JobRun): Promise<Readonly<Record<stri
   return Object.fromEntries(run.spec.variables.map((each) => [each.key, handed(each)]));
 }
 
-/** Expands texts with all variables of a job but secret ones. */
-export async function expansionOf(run: JobRun): Promise<(text: string) => string> {
-  const { variables } = await variablesOf(run, "");
+/** Expands texts with all variables of a job but secret ones. @param token of the job, where it has one */
+export async function expansionOf(run: JobRun, token = ""): Promise<(text: string) => string> {
+  const { variables } = await variablesOf(run, token);
   const open = variables.filter(({ masked, file }) => !masked && !file);
   const raw = new Set(open.filter((each) => each.raw).map(({ key }) => key));
   const values = expandVariables(new Map(open.map(({ key, value }) => [key, value])), raw);

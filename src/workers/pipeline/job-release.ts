@@ -10,7 +10,6 @@ import { TagName } from "../../platform/git/name.ts";
 import { writeObjects } from "../../platform/git/object/pack-writer.ts";
 import { newTag } from "../../platform/git/object/writer.ts";
 import type { Repository } from "../../platform/git/repository.ts";
-import { expandText, expandVariables } from "../../platform/pipeline-file/expand.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { storableText } from "../../platform/storable-text.ts";
 import { findJobSpec } from "../../projections/pipeline/query.ts";
@@ -20,9 +19,9 @@ import { findRef } from "../../projections/repository/git-ref.ts";
 import { projectRole } from "../../projections/team/member-role.ts";
 import { accountIdent } from "../../projections/user/commit-author.ts";
 import { findUserById } from "../../projections/user/user.ts";
+import { expansionOf } from "./downstream-variable.ts";
 import { commitNamed, readFile } from "./facts.ts";
 import { actorOfJob, findJobRun, type JobRun, type VariableDeps } from "./job-run.ts";
-import { variablesOf } from "./job-variable.ts";
 
 export type JobReleaseDeps = VariableDeps & RefChangeDeps;
 
@@ -113,15 +112,10 @@ async function maker({ db }: JobReleaseDeps, { job, pipeline, project }: JobRun)
   return { userId, alias: user.alias };
 }
 
-type Fill = (text: string) => string;
-
 /** Fills in the variables of the job. What may not stand in its log stands in no release either. */
-async function filler(run: JobRun, token: string): Promise<Fill> {
-  const { variables } = await variablesOf(run, token);
-  const open = variables.filter(({ masked, file }) => !masked && !file);
-  const raw = new Set(open.filter((each) => each.raw).map(({ key }) => key));
-  const values = expandVariables(new Map(open.map(({ key, value }) => [key, value])), raw);
-  return (text) => storableText(expandText(text, (key) => values.get(key)));
+async function filler(run: JobRun, token: string): Promise<(text: string) => string> {
+  const expand = await expansionOf(run, token);
+  return (text) => storableText(expand(text));
 }
 
 type ToTag = Readonly<{

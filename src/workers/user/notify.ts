@@ -32,9 +32,10 @@ export type Notice = Readonly<{
 /** Puts a mail to each of them into the outbox, if they may read the project and want such mails. */
 export async function notify(
   event: Recorded,
-  notice: Notice,
+  notice: Notice | undefined,
   deps: WorkerDeps,
 ): Promise<readonly Job[]> {
+  if (notice === undefined) return [];
   if (notice.assigneeIds.length === 0 && notice.mentions.length === 0) return [];
   await deps.visible(event.position);
   const jobs: Job[] = [];
