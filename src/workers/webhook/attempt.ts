@@ -17,7 +17,7 @@ import { findProjectById } from "../../projections/project/project.ts";
 import { causedBy, load } from "../core/caused-by.ts";
 import type { WorkerDeps } from "../core/deps.ts";
 import { isDeleted } from "./deleted-project.ts";
-import type { HealthNotes } from "./health.ts";
+import { noteFailure, noteSuccess } from "./health.ts";
 import { failureCode, retryAfterMs, type WebhookMessage, webhookHeaders } from "./request.ts";
 
 const timeoutMs = 10_000;
@@ -61,12 +61,11 @@ async function readSettings(webhookId: string, deps: WorkerDeps): Promise<Settin
   };
 }
 
-export type AttemptOrder = Readonly<{
+type AttemptOrder = Readonly<{
   deliveryId: string;
   /** From 1. */
   number: number;
   settingsOf: SettingsOf;
-  health: HealthNotes;
 }>;
 
 /**
@@ -74,7 +73,7 @@ export type AttemptOrder = Readonly<{
  * at any line and running again sends at most one request more, under the same id.
  */
 export async function attempt(
-  { deliveryId, number, settingsOf, health }: AttemptOrder,
+  { deliveryId, number, settingsOf }: AttemptOrder,
   deps: WorkerDeps,
   signal: AbortSignal,
 ): Promise<Next> {
@@ -119,8 +118,8 @@ export async function attempt(
   const step = { name: `attempt ${number}`, cause: last };
   const next = await record(deliveryId, before, command, step, deps);
   const { status } = result.record;
-  if (status !== null && status >= 200 && status <= 299) await health.success(state.webhookId);
-  else await health.failure(state.webhookId, last);
+  if (status !== null && status >= 200 && status <= 299) await noteSuccess(deps, state.webhookId);
+  else await noteFailure(deps, state.webhookId, last);
   return next;
 }
 

@@ -6,9 +6,8 @@ import { Limit } from "../../platform/limit.ts";
 import type { Job } from "../../platform/queue/queue.ts";
 import type { WorkerDeps } from "../core/deps.ts";
 import { defineWorker } from "../core/worker.ts";
-import { type AttemptOrder, attempt, type Next, settingsReader } from "./attempt.ts";
+import { attempt, type Next, type SettingsOf, settingsReader } from "./attempt.ts";
 import { deliveryQueue, retryQueue, turnJob } from "./dispatch.ts";
-import { healthNotes } from "./health.ts";
 import { claimFirst, type Ended, endFirst, endRetry, endTurn } from "./outbox.ts";
 
 /** A turn ends after so many deliveries or this long, to let other webhooks have theirs. */
@@ -43,14 +42,14 @@ export const webhookDeliveryWorker = defineWorker({
   payload: Turn,
   async run(job, deps, signal) {
     // A turn is short: what was changed meanwhile counts from the next one on.
-    const closely = { settingsOf: settingsReader(deps), health: healthNotes(deps) };
-    const { caller } = await closely.settingsOf(job.webhookId);
+    const settingsOf = settingsReader(deps);
+    const { caller } = await settingsOf(job.webhookId);
     const hold = turns.tryTake({ caller });
     // The queue ignores a job whose id it knows: this is another turn.
     const later = { ...turnJob(job.webhookId), delayMs: postponedMs };
     if (hold === undefined) return deps.queues.add([later]);
     try {
-      await makeAttempts(job, closely, deps, signal);
+      await makeAttempts(job, settingsOf, deps, signal);
     } finally {
       hold.leave();
     }
@@ -59,7 +58,7 @@ export const webhookDeliveryWorker = defineWorker({
 
 async function makeAttempts(
   { webhookId, turn: id }: z.output<typeof Turn>,
-  closely: Pick<AttemptOrder, "settingsOf" | "health">,
+  settingsOf: SettingsOf,
   deps: WorkerDeps,
   signal: AbortSignal,
 ): Promise<void> {
@@ -73,7 +72,7 @@ async function makeAttempts(
   while (claimed.length > 0) {
     const ended: Ended[] = [];
     for (const deliveryId of claimed) {
-      const next = await attempt({ deliveryId, number: 1, ...closely }, deps, signal);
+      const next = await attempt({ deliveryId, number: 1, settingsOf }, deps, signal);
       // Before it leaves the line: after a crash in between, the claim leads back here.
       if (next !== undefined) await queues.add([retryJob(deliveryId, next, deps.now())]);
       ended.push({ deliveryId, retryAt: next?.at });
@@ -99,8 +98,7 @@ export const webhookRetryWorker = defineWorker({
   concurrency: 50,
   payload: z.object({ deliveryId: WebhookDeliveryId, attempt: z.int().min(2) }),
   async run({ deliveryId, attempt: number }, deps, signal) {
-    const closely = { settingsOf: settingsReader(deps), health: healthNotes(deps) };
-    const order = { deliveryId, number, ...closely };
+    const order = { deliveryId, number, settingsOf: settingsReader(deps) };
     const next = await attempt(order, deps, signal);
     if (next !== undefined) await deps.queues.add([retryJob(deliveryId, next, deps.now())]);
     await endRetry(deps.db, deliveryId, next?.at);

@@ -10,37 +10,19 @@ const failingMaxMs = 5 * 24 * 60 * 60_000;
 
 type Cause = Pick<Recorded, "id" | "metadata">;
 
-/** Receives the results of attempts at the deliveries of one webhook that follow one another closely. */
-export type HealthNotes = Readonly<{
-  success: (webhookId: string) => Promise<void>;
-  failure: (webhookId: string, cause: Cause) => Promise<void>;
-}>;
-
-/** Of successes without a failure in between, the first alone changes something. */
-export function healthNotes(deps: WorkerDeps): HealthNotes {
-  let noted = false;
-  return {
-    async success(webhookId) {
-      if (noted) return;
-      await noteSuccess(deps, webhookId);
-      noted = true;
-    },
-    async failure(webhookId, cause) {
-      noted = false;
-      await noteFailure(deps, webhookId, cause);
-    },
-  };
-}
-
 type HealthRow = Readonly<{ webhook_id: string; failing_since: Date }>;
 
 /** Something arrived: what failed before counts no more. */
-async function noteSuccess({ db }: WorkerDeps, webhookId: string): Promise<void> {
+export async function noteSuccess({ db }: WorkerDeps, webhookId: string): Promise<void> {
   await db<HealthRow>("webhook_health").where({ webhook_id: webhookId }).delete();
 }
 
 /** An attempt failed: since when has everything? */
-async function noteFailure(deps: WorkerDeps, webhookId: string, cause: Cause): Promise<void> {
+export async function noteFailure(
+  deps: WorkerDeps,
+  webhookId: string,
+  cause: Cause,
+): Promise<void> {
   const { db, store } = deps;
   const now = deps.now();
   await db<HealthRow>("webhook_health")

@@ -12,7 +12,6 @@ import { repositoryStream } from "../../../src/events/repository/repository.ts";
 import { findWebhookReplay, stuckReplays } from "../../../src/projections/webhook/replay.ts";
 import type { WorkerDeps } from "../../../src/workers/core/deps.ts";
 import { attempt, settingsReader } from "../../../src/workers/webhook/attempt.ts";
-import { healthNotes } from "../../../src/workers/webhook/health.ts";
 import { replayJob, webhookReplayWorker } from "../../../src/workers/webhook/replay.ts";
 import { sweepWebhooks } from "../../../src/workers/webhook/sweep.ts";
 import { metadataFor } from "../../support/app/history.ts";
@@ -312,9 +311,9 @@ describe("the job of a replay", () => {
     const { webhookId } = await givenDeletedDuring(2);
     await deps.visible((await deps.store.head()) ?? 0n);
     const deliveries = () => deps.db("webhook_delivery").where({ webhook_id: webhookId });
-    const closely = { settingsOf: settingsReader(deps), health: healthNotes(deps) };
+    const settingsOf = settingsReader(deps);
     for (const { id } of await deliveries())
-      await attempt({ deliveryId: id, number: 1, ...closely }, deps, never);
+      await attempt({ deliveryId: id, number: 1, settingsOf }, deps, never);
     await deps.visible((await deps.store.head()) ?? 0n);
     const ends = await deliveries();
     expect(ends.map((one) => [one.abandoned_because, one.attempts])).to.deep.equal([
