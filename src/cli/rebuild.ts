@@ -79,7 +79,9 @@ function pastOf({
   }
   const name = schema ?? "past";
   if (isPastSchema(name)) return { until: end, schema: name };
-  throw wrong(`--schema takes up to 50 of a-z, 0-9 and _, and no name that is in use: not ${name}.`);
+  throw wrong(
+    `--schema takes up to 50 of a-z, 0-9 and _, and no name that is in use: not ${name}.`,
+  );
 }
 
 function endOf(text: string): LogEnd | undefined {

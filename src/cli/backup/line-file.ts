@@ -28,7 +28,9 @@ export async function writeLineFile(
   }
   const hash = createHash("sha256");
   const sink = createWriteStream(file, { mode: 0o600, flush: true, flags: "wx" });
-  await pipeline(Readable.from(counted()), createGzip({ level: 5 }), hashedBy(hash), sink, { signal });
+  await pipeline(Readable.from(counted()), createGzip({ level: 5 }), hashedBy(hash), sink, {
+    signal,
+  });
   return { lines: count, sha256: hash.digest("hex") };
 }
 

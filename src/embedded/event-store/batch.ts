@@ -13,13 +13,7 @@ import {
 import { StoreFailure } from "./failure.ts";
 import { isSoftDeleted, softDeleteMetadata, undeleteMetadata } from "./metadata.ts";
 import type { RecentPlaces } from "./recent-places.ts";
-import {
-  emptyHead,
-  type Head,
-  type Place,
-  type Queryable,
-  readPlaces,
-} from "./storage.ts";
+import { emptyHead, type Head, type Place, type Queryable, readPlaces } from "./storage.ts";
 import type { StreamHeads } from "./stream-heads.ts";
 
 /** What a client wants written. */

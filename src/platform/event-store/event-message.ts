@@ -1,6 +1,7 @@
 import protobuf from "protobufjs/light.js";
 
 const uint64 = (id: number) => ({ type: "uint64", id });
+const metadata: protobuf.IMapField = { keyType: "string", type: "string", id: 6 };
 
 const messages = protobuf.Root.fromJSON({
   nested: {
@@ -14,7 +15,7 @@ const messages = protobuf.Root.fromJSON({
         id: { type: "Uuid", id: 1 },
         streamIdentifier: { type: "StreamIdentifier", id: 2 },
         ...{ streamRevision: uint64(3), preparePosition: uint64(4), commitPosition: uint64(5) },
-        metadata: { keyType: "string", type: "string", id: 6 },
+        metadata,
         customMetadata: { type: "bytes", id: 7 },
         data: { type: "bytes", id: 8 },
       },

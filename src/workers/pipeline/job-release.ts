@@ -157,7 +157,7 @@ async function description(
   { pipeline }: JobRun,
   repository: Repository,
   { description: written, links = [] }: NonNullable<JobSpec["release"]>,
-  fill: Fill,
+  fill: (text: string) => string,
 ): Promise<string> {
   const text = fill(written);
   const path = text.trim().replace(/^\.\//, "");

@@ -313,11 +313,7 @@ async function findWindow(
 type Side = Readonly<{ mode: string; id: string; isLarge: boolean; op: "add" | "remove" }>;
 
 /** A file that was added or removed whole, as it streams by. */
-async function pushSide(
-  repository: Repository,
-  side: Side,
-  reader: WindowReader,
-): Promise<void> {
+async function pushSide(repository: Repository, side: Side, reader: WindowReader): Promise<void> {
   const { id, op } = side;
   if (isNullObjectId(id)) return;
   let count = 0;
