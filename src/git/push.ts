@@ -8,6 +8,7 @@ import type { EventMetadata, PushWishes } from "../events/core/event.ts";
 import { projectSubject } from "../events/project/project.ts";
 import { removeDeadLocks } from "../platform/git/bytes.ts";
 import { pushBytesMax } from "../platform/git/environment.ts";
+import { lastText } from "../platform/git/last-text.ts";
 import type { PackProcess } from "../platform/git/pack-service.ts";
 import { PacketMalformed, packet } from "../platform/git/pkt-line.ts";
 import type { PushGate } from "../platform/git/push/gate.ts";
@@ -15,7 +16,6 @@ import { everythingRefused, PushReport, pushRefused } from "../platform/git/push
 import { type PushHead, PushMalformed, withoutCommands } from "../platform/git/push/request.ts";
 import type { GitRepositories } from "../platform/git/repositories.ts";
 import type { Vault } from "../platform/key/vault.ts";
-import { lastText } from "../platform/last-text.ts";
 import { Refusal } from "../platform/refusal.ts";
 import type { GitAccess, GitCaller } from "./caller.ts";
 import { type Locking, lockGate } from "./lock-gate.ts";

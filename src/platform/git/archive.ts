@@ -1,9 +1,8 @@
 import { spawn } from "node:child_process";
 import { type Readable, Transform } from "node:stream";
-
-import { lastText } from "../last-text.ts";
 import { gitEnvironment } from "./environment.ts";
 import { GitFailure } from "./failure.ts";
+import { lastText } from "./last-text.ts";
 import { archiveLimit, withinMemory } from "./memory-limit.ts";
 import { yieldProcessor } from "./priority.ts";
 

@@ -5,11 +5,10 @@ import { mkdir, readdir, rename, rm, stat } from "node:fs/promises";
 import path from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-
-import { lastText } from "../last-text.ts";
 import { syncFile } from "../sync-file.ts";
 import { gitEnvironment } from "./environment.ts";
 import { GitFailure } from "./failure.ts";
+import { lastText } from "./last-text.ts";
 import type { Repository } from "./repository.ts";
 
 export type PackCopy = Readonly<{

@@ -1,8 +1,8 @@
 import { spawn } from "node:child_process";
-import { lastText } from "../last-text.ts";
 import { Limit } from "../limit.ts";
 import { gitEnvironment, memoryLimit } from "./environment.ts";
 import { GitFailure } from "./failure.ts";
+import { lastText } from "./last-text.ts";
 import { yieldProcessor } from "./priority.ts";
 import { type Hold, held } from "./push/hold.ts";
 

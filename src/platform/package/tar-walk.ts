@@ -16,7 +16,7 @@ export type WantedFile = Readonly<{
 }>;
 
 /**
- * Looks at every entry of an archive for the one file whose path fits: two such files could be read in two ways.
+ * Finds the one file whose path fits among all entries of an archive: two such files could be read in two ways.
  * Both functions throw Refusal 422.
  */
 export function oneFile({ path, name }: WantedFile) {
@@ -38,7 +38,7 @@ export function oneFile({ path, name }: WantedFile) {
         found = await buffer(content);
       };
     },
-    /** Of the file, once all of the archive was looked at. */
+    /** Of the file, once all of the archive was read. */
     text(): string {
       if (found === undefined) throw badFile(`It holds no ${name}.`);
       return manifestText(found, name);

@@ -2,7 +2,7 @@ import { jobsQueuedBefore, jobsWithoutAgent } from "../../projections/agent/stuc
 import { jobSpecs } from "../../projections/pipeline/query.ts";
 import type { JobRow } from "../../projections/pipeline/table.ts";
 import type { WorkerDeps } from "../core/deps.ts";
-import { orderIfOpen } from "../pipeline/order-job.ts";
+import { orderIfOpen } from "../core/job-order.ts";
 
 type StuckDeps = Pick<WorkerDeps, "db" | "store" | "now">;
 

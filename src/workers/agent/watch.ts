@@ -12,9 +12,9 @@ import { findJobById, findJobSpec, findJobs } from "../../projections/pipeline/q
 import type { JobRow } from "../../projections/pipeline/table.ts";
 import { notCurrent } from "../../projections/progress/current.ts";
 import type { WorkerDeps } from "../core/deps.ts";
+import { orderIfOpen } from "../core/job-order.ts";
 import type { Reactor } from "../core/reactor.ts";
 import { defineWorker } from "../core/worker.ts";
-import { orderIfOpen } from "../pipeline/order-job.ts";
 import { timeoutOf } from "./timeout.ts";
 
 const queue = "agent-watch";

@@ -1,9 +1,8 @@
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import type { Readable, Writable } from "node:stream";
-
-import { lastText } from "../../last-text.ts";
 import { gitEnvironment, memoryLimit } from "../environment.ts";
 import { GitFailure } from "../failure.ts";
+import { lastText } from "../last-text.ts";
 import type { ObjectInfo, ObjectType } from "./object.ts";
 
 export type StoredObject = ObjectInfo & Readonly<{ data: Buffer }>;

@@ -3,10 +3,9 @@ import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import type { Readable, Writable } from "node:stream";
-
-import { lastText } from "../../last-text.ts";
 import { gitEnvironment } from "../environment.ts";
 import { GitFailure } from "../failure.ts";
+import { lastText } from "../last-text.ts";
 import { yieldProcessor } from "../priority.ts";
 
 export type History = Readonly<{
