@@ -1,10 +1,11 @@
 import type { EventStoreDBClient } from "@eventstore/db-client";
-import semver from "semver";
 
 import { UnsupportedServer } from "./event-store.ts";
 import { storeError } from "./eventstoredb-error.ts";
 
-const oldest = "24.10.5";
+type Version = readonly [major: number, minor: number, patch: number];
+
+const oldest: Version = [24, 10, 5];
 /** Known to lose events after a reconnect: it resumes behind some that it has not sent. */
 const broken: readonly string[] = ["25.0.0"];
 
@@ -15,14 +16,23 @@ const broken: readonly string[] = ["25.0.0"];
  * @returns undefined when it is supported
  */
 export function serverVersionProblem(version: string): string | undefined {
-  const [release] = /^\d+\.\d+\.\d+/.exec(version) ?? [];
+  const found = /^(\d+)\.(\d+)\.(\d+)/.exec(version);
+  const [name, ...parts] = found ?? [version];
   const isSupported =
-    release !== undefined && semver.gte(release, oldest, true) && !broken.includes(release);
+    found !== null && isAtLeast(parts.map(Number), oldest) && !broken.includes(name);
   if (isSupported) return undefined;
   return (
     `EventStoreDB ${version} is not supported: it loses events or positions. ` +
     "Use 24.10.5 or later of 24.10, or 25.0.1 or later"
   );
+}
+
+function isAtLeast(version: readonly number[], least: Version): boolean {
+  for (const [index, part] of least.entries()) {
+    const difference = (version[index] ?? 0) - part;
+    if (difference !== 0) return difference > 0;
+  }
+  return true;
 }
 
 /** An undeclared member of the client, which it queries from the server once for each connection. */
