@@ -2,6 +2,7 @@ import { createServer, type RequestListener, type Server, STATUS_CODES } from "n
 import type { AddressInfo, Socket } from "node:net";
 
 import { delayContinue } from "./expect-continue.ts";
+import { joinSmallPieces } from "./small-pieces.ts";
 
 /** Headers slower than this are an attack or a dead line. */
 const headersTimeoutMs = 10_000;
@@ -33,6 +34,7 @@ export async function listen(
   });
   server.on("clientError", answerMalformed);
   delayContinue(server);
+  server.on("request", joinSmallPieces);
   const url = await new Promise<string>((resolve, reject) => {
     server.once("error", reject);
     server.listen(options.port, options.host, () => {
