@@ -2,7 +2,13 @@ import { PassThrough, type Readable } from "node:stream";
 
 import { Limit } from "../limit.ts";
 import { documentReader } from "../parser/document-reader.ts";
-import { askPublication, notJson, type Publication, tooLarge } from "./publication.ts";
+import {
+  askPublication,
+  notJson,
+  type Publication,
+  type PublicationQuestion,
+  tooLarge,
+} from "./publication.ts";
 
 export type Published = Readonly<{
   /** The decoded tarball, as it comes; it ends without a byte when there is none. */
@@ -20,7 +26,7 @@ const documentBytes = new Limit({
   whenFull: "refuse",
 });
 
-const readDocument = documentReader<Readonly<{ bytes: Uint8Array }>, Publication | undefined>({
+const readDocument = documentReader<PublicationQuestion, Publication | undefined>({
   ask: askPublication,
   module: "platform/package/reader/publication-task",
   atOnceBytesMax: 64 * 1024,
@@ -38,11 +44,15 @@ const quote = '"';
  * `_attachments.<file>.data`. The tarball must be read for the body to
  * move on; only the first attachment named `.tgz` counts.
  *
+ * @param wanted versions that are read of the document, asked for once all of the tarball has come
  * @returns a document that rejects with Refusal 400 when the body is not JSON, 413 when it is too large
  */
-export function readPublication(body: Readable): Published {
+export function readPublication(
+  body: Readable,
+  wanted: () => Promise<readonly string[]>,
+): Published {
   const tarball = new PassThrough();
-  const document = parted(body, tarball).catch((error: unknown) => {
+  const document = parted(body, tarball, wanted).catch((error: unknown) => {
     tarball.destroy(error instanceof Error ? error : new Error(String(error)));
     throw error;
   });
@@ -52,19 +62,25 @@ export function readPublication(body: Readable): Published {
   return { tarball, document };
 }
 
-async function parted(body: Readable, tarball: PassThrough): Promise<Publication | undefined> {
+async function parted(
+  body: Readable,
+  tarball: PassThrough,
+  wanted: () => Promise<readonly string[]>,
+): Promise<Publication | undefined> {
   const hold = documentBytes.take(0);
   try {
     const kept: Buffer[] = [];
     let bytes = 0;
     for await (const piece of withoutTarball(body, tarball)) {
+      // Also an empty part of a chunk keeps all of the chunk in memory.
+      if (piece.length === 0) continue;
       bytes += piece.length;
       if (bytes > documentBytesMax) throw tooLarge(`${documentBytesMax} bytes`);
       hold.reach(bytes);
       kept.push(piece);
     }
     tarball.end();
-    return await readDocument({ bytes: Buffer.concat(kept) });
+    return await readDocument({ bytes: Buffer.concat(kept), wanted: await wanted() });
   } finally {
     hold.leave();
   }

@@ -16,22 +16,28 @@ const Publication = z.object({
   ),
 });
 
-/** What is read of a publication beside its tarball: tags, and versions with their deprecations. */
+/** What is read of a publication beside its tarball: tags, and wanted versions with their deprecations. */
 export type Publication = z.output<typeof Publication>;
+
+export type PublicationQuestion = Readonly<{
+  bytes: Uint8Array;
+  /** Versions that are answered: all that a document may name would take long to receive. */
+  wanted: readonly string[];
+}>;
 
 /**
  * @returns undefined when it is not what npm sends
  * @throws Refusal 400 when it is not JSON, 413 when it says too much
  */
-export function askPublication({
-  bytes,
-}: Readonly<{ bytes: Uint8Array }>): Publication | undefined {
+export function askPublication({ bytes, wanted }: PublicationQuestion): Publication | undefined {
   const { success, data } = Publication.safeParse(parsed(bytes));
   if (!success) return undefined;
   if (Object.keys(data.versions).length > versionsMax) throw tooLarge(`${versionsMax} versions`);
   const isLong = JSON.stringify(data["dist-tags"]).length > tagsBytesMax;
   if (isLong) throw tooLarge(`${tagsBytesMax} bytes of tags`);
-  return data;
+  const isWanted = new Set(wanted);
+  const versions = Object.entries(data.versions).filter(([version]) => isWanted.has(version));
+  return { ...data, versions: Object.fromEntries(versions) };
 }
 
 function parsed(bytes: Uint8Array): unknown {

@@ -1,9 +1,18 @@
 import { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
+import { finished } from "node:stream/promises";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { expect } from "chai";
 
 import { readPublication } from "../../../src/platform/package/npm-publish.ts";
 import { Refusal } from "../../../src/platform/refusal.ts";
+
+setFlagsFromString("--expose-gc");
+const collectGarbage = runInNewContext("gc") as () => void;
+
+const wanted = ["2.0.0", "3.0.0", ...Array.from({ length: 200 }, (_, n) => `1.0.${n}`)];
+const readWanted = (body: Readable) => readPublication(body, async () => wanted);
 
 /** Reads a body that comes in pieces of so many bytes. */
 async function read(body: string | Buffer, pieceBytes = 65_536) {
@@ -11,7 +20,7 @@ async function read(body: string | Buffer, pieceBytes = 65_536) {
   const pieces = Array.from({ length: Math.ceil(bytes.length / pieceBytes) }, (_, index) =>
     bytes.subarray(index * pieceBytes, (index + 1) * pieceBytes),
   );
-  const { tarball, document } = readPublication(Readable.from(pieces));
+  const { tarball, document } = readWanted(Readable.from(pieces));
   const [data] = await Promise.all([text(tarball).catch(() => "refused"), document.catch(() => 0)]);
   return { tarball: data, document: await document };
 }
@@ -77,5 +86,30 @@ describe("what npm sends", () => {
     const many = Array.from({ length: 400_000 }, (_, n) => `"${n}":{}`).join(",");
     expect(await refusalOf(`{"versions":{${many}}}`)).to.equal("too_large");
     expect(await refusalOf(`{"versions":{},"a":"${text.repeat(64)}"}`)).to.equal("too_large");
+  });
+
+  it("is read of wanted versions alone", async () => {
+    const many = Array.from({ length: 250_000 }, (_, n) => `"${n}.0.0":{}`).join(",");
+    const { document } = await read(`{"versions":{${many}}}`);
+    expect(Object.keys(document?.versions ?? {})).to.have.members(["1.0.0", "2.0.0", "3.0.0"]);
+  });
+
+  it("does not stay in memory with the tarball", async () => {
+    const held = { before: 0, after: 0 };
+    const memory = (): number => {
+      collectGarbage();
+      return process.memoryUsage().arrayBuffers;
+    };
+    async function* body() {
+      yield Buffer.from('{"_attachments":{"tool.tgz":{"data":"');
+      held.before = memory();
+      for (let piece = 0; piece < 1_000; piece += 1) yield Buffer.alloc(64 * 1024, "A");
+      held.after = memory();
+      yield Buffer.from('"}},"versions":{}}');
+    }
+    const { tarball, document } = readWanted(Readable.from(body()));
+    await finished(tarball.resume());
+    expect(await document).not.to.equal(undefined);
+    expect(held.after - held.before).to.be.below(8 * 1024 ** 2);
   });
 });

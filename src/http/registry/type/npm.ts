@@ -166,7 +166,13 @@ const publish: NativeCall = {
     const packageName = nameIn(params);
     const target = await deploymentOf(repository, deps);
     const bytesMax = Math.ceil((await uploadBytesMax(target, deps)) * base64Factor) + documentRoom;
-    const { tarball, document } = readPublication(request.incoming(bytesMax).body);
+    const packageId = packageIdOf(target.id, type, packageName);
+    const wanted = async () => {
+      const received = await receiving;
+      if (received !== undefined) return [received.inspected.version.version];
+      return (await versionsOfPackage(deps.db, packageId)).map(({ version }) => version);
+    };
+    const { tarball, document } = readPublication(request.incoming(bytesMax).body, wanted);
     const inspect = async (file: string) => {
       const { name: manifestName, version, manifest } = await readNpmManifest(file);
       if (manifestName !== packageName.name) throw mismatch("name", packageName.name, manifestName);
@@ -174,13 +180,14 @@ const publish: NativeCall = {
       const of = { packageName, version: npmVersion(version), languageVersion };
       return { ...of, fileName: fileNameOf(packageName, version), metadata: manifest };
     };
-    const received = await receive(tarball, { target, inspect }, request, deps).catch(
+    const receiving = receive(tarball, { target, inspect }, request, deps).catch(
       async (error: unknown) => {
         // No tarball came: the document alone changes what is said of versions.
         if (!(error instanceof Refusal) || error.code !== "package.file_empty") throw error;
         return undefined;
       },
     );
+    const received = await receiving;
     const known = await document.catch(async (error: unknown) => {
       await received?.blob.release();
       throw error;
@@ -190,7 +197,6 @@ const publish: NativeCall = {
       await received?.blob.release();
       throw new Refusal("unprocessable", "package.document_malformed", "It is not what npm sends.");
     }
-    const packageId = packageIdOf(target.id, type, packageName);
     if (received === undefined) {
       const isWhole = params["revision"] !== undefined;
       await applyDocument({ native, target: packageId, versions: known.versions, isWhole }, deps);
