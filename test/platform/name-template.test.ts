@@ -1,6 +1,6 @@
 import { expect } from "chai";
 
-import { matchesTemplate } from "../../src/platform/name-template.ts";
+import { compileTemplate, matchesTemplate } from "../../src/platform/name-template.ts";
 import { expectLinear } from "../support/app/growth.ts";
 
 const fits: Readonly<Record<string, readonly string[]>> = {
@@ -51,4 +51,17 @@ describe("name templates", () => {
         (name) => matchesTemplate(template, name),
       ));
   }
+
+  it("are prepared and matched fast, as many and as long as a project may have", () => {
+    const name = "a".repeat(250);
+    // The machine may be busy with other things: the fastest of some turns counts.
+    const times = ["a", "b", "c", "d"].map((end) => {
+      const begun = performance.now();
+      for (let at = 0; at < 100; at += 1) {
+        expect(compileTemplate(`${"*a".repeat(120)}${at}${end}`)(name)).to.equal(false);
+      }
+      return performance.now() - begun;
+    });
+    expect(Math.min(...times)).to.be.below(300);
+  });
 });
