@@ -15,6 +15,9 @@ const suffix =
 const stability = /@(?:stable|rc|beta|alpha|dev)$/i;
 const branch = /^v?\d{1,20}(?:\.(?:\d{1,20}|[xX*])){0,3}$/i;
 
+/** PHP takes no other space for one. */
+const otherSpace = /[^\S\t-\r ]/;
+
 function withoutBuild(version: string): string {
   const plus = version.indexOf("+");
   return plus > 0 && plus < version.length - 1 ? version.slice(0, plus) : version;
@@ -34,7 +37,7 @@ function isNumbered(text: string): boolean {
 }
 
 export function isComposerVersion(version: string): boolean {
-  if (version.length > lengthMax) return false;
+  if (version.length > lengthMax || otherSpace.test(version)) return false;
   const text = version.trim().replace(stability, "");
   if (/^(?:master|trunk|default)$/.test(text) || /^dev-/i.test(text)) return true;
   if (/[\s,]/.test(text)) return false;
@@ -49,7 +52,7 @@ export function isComposerVersion(version: string): boolean {
 }
 
 export function isComposerConstraint(constraint: string): boolean {
-  if (constraint.length > lengthMax) return false;
+  if (constraint.length > lengthMax || otherSpace.test(constraint)) return false;
   return constraint
     .trim()
     .split(/\|\|?/)
@@ -124,6 +127,8 @@ export function checkComposer(version: string, metadata: Readonly<Record<string,
     const all = metadata[link] ?? {};
     mustBe(isRecord(all) || isEmpty(all), `composer.json: ${link}`, "an object");
     for (const [target, constraint] of Object.entries(all)) {
+      // A key of an array that is a number is no text in PHP.
+      mustBe(!/^(?:0|-?[1-9]\d*)$/.test(target), `${link}.${target}`, "the name of a package");
       const isRight =
         typeof constraint === "string" &&
         (constraint === "self.version" || isComposerConstraint(constraint));
@@ -138,6 +143,9 @@ export function checkComposer(version: string, metadata: Readonly<Record<string,
 const isEmpty = (value: unknown): boolean => Array.isArray(value) && value.length === 0;
 const isText = (value: unknown): boolean => typeof value === "string";
 const isArray = (value: unknown): boolean => typeof value === "object" && value !== null;
+const isArchive = (value: unknown): boolean =>
+  !isRecord(value) ||
+  ((!value.name || isText(value.name)) && (!value.exclude || isArray(value.exclude)));
 const valuesOf = (value: unknown): readonly unknown[] =>
   isArray(value) ? Object.values(value as object) : [];
 
@@ -153,6 +161,9 @@ const members: Readonly<Record<string, readonly [is: (value: unknown) => boolean
     "autoload-dev": [isArray, "an object"],
     "include-path": [isArray, "a list"],
     support: [isArray, "an object"],
+    "installation-source": [isText, "a text"],
+    archive: [isArchive, "an object of a text as name and a list as exclude"],
+    "php-ext": [isArray, "an object"],
   };
 
 /** Of other types, PHP ends with an error of types where Composer loads the package. */

@@ -102,6 +102,11 @@ const refused: Readonly<Record<string, readonly Cases[]>> = {
     { list: composer("1.1.0", { name: "acme/tool", require: ["php"] }) },
     { autoload: composer("1.1.0", { name: "acme/tool", autoload: "src" }) },
     { bin: composer("1.1.0", { name: "acme/tool", bin: [1] }) },
+    { archive: composer("1.1.0", { name: "acme/tool", archive: { exclude: "x" } }) },
+    { archiveName: composer("1.1.0", { name: "acme/tool", archive: { name: ["x"] } }) },
+    { installed: composer("1.1.0", { name: "acme/tool", "installation-source": [] }) },
+    { extension: composer("1.1.0", { name: "acme/tool", "php-ext": "x" }) },
+    { target: composer("1.1.0", { name: "acme/tool", require: { 0: "1.0" } }) },
     { alias: composer("1.1.0", { name: "acme/tool", extra: { "branch-alias": { "dev-x": 1 } } }) },
   ],
   rubygem: [

@@ -22,6 +22,8 @@ const refused = [
   "dev-a  as 1",
   "^ 1.0",
   "1.0\t<2.0",
+  "\u00a01.0",
+  "1.0\u2003<2.0",
 ];
 
 describe("a constraint of Composer", () => {
