@@ -89,14 +89,15 @@ export function compareGem(a: string, b: string): number {
 
 const short = z.string().max(textMax).catch("");
 const NumberOf = z.object({ version: z.string() });
+/** Clients fail at an index with an empty one, whatever version of the gem they want. */
 const Requirement = z
-  .object({ requirements: outsideList(z.tuple([z.string(), NumberOf])) })
+  .object({ requirements: outsideList(z.tuple([z.string(), NumberOf]), 1) })
   .transform(({ requirements }) => requirements.map(([by, { version }]) => [by, version] as const))
   .refine((all) =>
     all.every(([by, version]) => /^(?:=|!=|>|<|>=|<=|~>)$/.test(by) && numberForm.test(version)),
   );
 /** The same as it is kept. */
-const StoredRequirement = outsideList(z.tuple([z.string(), z.string().regex(numberForm)]));
+const StoredRequirement = outsideList(z.tuple([z.string(), z.string().regex(numberForm)]), 1);
 const StoredDependency = z.object({
   name: z.string().regex(nameForm),
   requirement: StoredRequirement,

@@ -117,6 +117,13 @@ const refused: Readonly<Record<string, readonly Cases[]>> = {
       rubygem("tool", number(n), gemNeeds(version)),
     ),
     { format: rubygem("tool", "1.1.0", "dependencies: []\nspecification_version: x\n") },
+    {
+      empty: rubygem(
+        "tool",
+        "1.1.0",
+        gemNeeds("1.0").replace(/requirements:\n.*\n.*\n.*\n/, "requirements: []\n"),
+      ),
+    },
     each(["^", "~", "=>", "=="], (by, n) => rubygem("tool", number(n), gemNeeds("1.0", by))),
   ],
   helm: [
