@@ -143,9 +143,11 @@ export function checkComposer(version: string, metadata: Readonly<Record<string,
 const isEmpty = (value: unknown): boolean => Array.isArray(value) && value.length === 0;
 const isText = (value: unknown): boolean => typeof value === "string";
 const isArray = (value: unknown): boolean => typeof value === "object" && value !== null;
-const isArchive = (value: unknown): boolean =>
-  !isRecord(value) ||
-  ((!value.name || isText(value.name)) && (!value.exclude || isArray(value.exclude)));
+function isArchive(value: unknown): boolean {
+  if (!isRecord(value)) return true;
+  const { name, exclude } = value;
+  return (!name || isText(name)) && (!exclude || isArray(exclude));
+}
 const valuesOf = (value: unknown): readonly unknown[] =>
   isArray(value) ? Object.values(value as object) : [];
 
