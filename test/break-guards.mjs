@@ -71,7 +71,8 @@ function broken({ file, line }) {
   writeFileSync(file, lines.join("\n"));
   try {
     const files = byNearness(file);
-    const failure = firstFailure(files.slice(0, 40)) ?? firstFailure(files.slice(40));
+    const steps = [files.slice(0, 12), files.slice(12, 60), files.slice(60)];
+    const failure = steps.reduce((found, step) => found ?? firstFailure(step), undefined);
     return { place: `${file}:${line + 1}`, guard: guard.trim(), failure };
   } finally {
     writeFileSync(file, text);
