@@ -10,6 +10,8 @@ export type AdmissionLimits = Readonly<{
   unprovedMaxPerNetwork: number;
   /** From the first byte to a proof. */
   proofMs: number;
+  /** What a client may send until then: each packet takes time, also one that means nothing. */
+  proofBytesMax: number;
 }>;
 
 const admissionLimitsDefault: AdmissionLimits = {
@@ -17,6 +19,8 @@ const admissionLimitsDefault: AdmissionLimits = {
   unprovedMax: 100,
   unprovedMaxPerNetwork: 25,
   proofMs: 30_000,
+  // Ten keys of RSA with 16,384 bits and their signatures have some 50 KiB.
+  proofBytesMax: 256 * 1024,
 };
 
 /** A connection that was let in. */
@@ -34,6 +38,7 @@ export type Entry = Readonly<{
  */
 export class Admission {
   readonly #proofMs: number;
+  readonly #proofBytesMax: number;
   readonly #all: Limit;
   readonly #unproved: Limit;
   readonly #entries = new Set<Entry>();
@@ -41,6 +46,7 @@ export class Admission {
   constructor(limits: Partial<AdmissionLimits> = {}) {
     const { connectionsMax, ...unproved } = { ...admissionLimitsDefault, ...limits };
     this.#proofMs = unproved.proofMs;
+    this.#proofBytesMax = unproved.proofBytesMax;
     const refused = { whenFull: "refuse" } as const;
     const all = { total: connectionsMax, share: connectionsMax };
     this.#all = new Limit({ name: "ssh.connections", ...all, ...refused });
@@ -62,8 +68,13 @@ export class Admission {
       return undefined;
     }
     const timer = setTimeout(() => socket.destroy(), this.#proofMs);
+    const bound = (): void => {
+      if (socket.bytesRead > this.#proofBytesMax) socket.destroy();
+    };
+    socket.on("data", bound);
     const proved = (): void => {
       clearTimeout(timer);
+      socket.off("data", bound);
       holds.unproved.leave();
     };
     const entry = { socket, ip, proved };

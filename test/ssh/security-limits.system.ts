@@ -69,6 +69,22 @@ const closed = (socket: Socket) =>
   eventually(() => socket.destroyed || socket.readableEnded, 60_000);
 
 describe("security family 24: the connection limit of SSH", () => {
+  it("closes a connection that sends much before it proves who it is", async () => {
+    const socket = await raw();
+    socket.resume().write("SSH-2.0-flood\r\n");
+    // SSH_MSG_IGNORE with no data, and padding to 16 bytes.
+    const ignored = Buffer.from("0000000c060200000000000000000000", "hex");
+    const packets = Buffer.concat(Array.from({ length: 4_096 }, () => ignored));
+    const next = () => Promise.race([once(socket, "drain"), once(socket, "close")]);
+    let sent = 0;
+    for (; sent < 512 && !socket.destroyed; sent += 1) {
+      if (!socket.write(packets)) await next().catch(() => undefined);
+    }
+    await closed(socket);
+    expect(sent).to.be.below(512);
+    expect(await answers()).to.equal(true);
+  });
+
   it("closes handshakes that stall, wherever they do", async () => {
     const silent = await raw(stalling.port);
     const dripping = await raw(stalling.port);
