@@ -1,8 +1,7 @@
 import { createServer, type RequestListener, type Server, STATUS_CODES } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
-
+import { joinSmallPieces } from "../../platform/event-loop/small-pieces.ts";
 import { delayContinue } from "./expect-continue.ts";
-import { joinSmallPieces } from "./small-pieces.ts";
 
 /** Headers slower than this are an attack or a dead line. */
 const headersTimeoutMs = 10_000;

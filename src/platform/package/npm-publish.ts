@@ -44,7 +44,7 @@ const quote = '"';
  * `_attachments.<file>.data`. The tarball must be read for the body to
  * move on; only the first attachment named `.tgz` counts.
  *
- * @param wanted versions that are read of the document, asked for once all of the tarball has come
+ * @param wanted versions that are read of the document, called once all of the tarball has come
  * @returns a document that rejects with Refusal 400 when the body is not JSON, 413 when it is too large
  */
 export function readPublication(
