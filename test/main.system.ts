@@ -12,7 +12,6 @@ const always = [
   "pg",
   "pino",
   "protobufjs",
-  "re2js",
   "zod",
 ];
 const git = ["ipaddr.js", "simple-git"];
