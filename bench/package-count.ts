@@ -2,8 +2,8 @@ import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { Client } from "pg";
 
-import { packageIdOf } from "../src/platform/package/coordinates.ts";
-import { npmName } from "../src/platform/package/npm.ts";
+import { packageIdOf } from "../src/package/core/coordinates.ts";
+import { npmName } from "../src/package/npm/format.ts";
 import { figure, quantile, timed } from "./figure.ts";
 import { benchTypes } from "./package-type.ts";
 import { benchRepository } from "./repository.ts";

@@ -1,6 +1,6 @@
 import type { Knex } from "knex";
 
-/** What proxies have fetched and keep: a cache, that may be emptied at any time; see src/http/registry/proxy. */
+/** What proxies have fetched and keep: a cache, that may be emptied at any time; see src/http/protocol/package/proxy. */
 export async function up(db: Knex): Promise<void> {
   await db.raw(`
     create table public.proxy_content (

@@ -6,101 +6,7 @@ import { expect } from "chai";
 import { importCircles } from "./support/tidy/import-circles.ts";
 import { limitersElsewhere, limitersIn } from "./support/tidy/limiters.ts";
 import { dialectInDocument, dialectInNames, dialectInSource } from "./support/tidy/plain-words.ts";
-
-/** Which layers a layer imports, besides itself. */
-const layers: Readonly<Record<string, readonly string[]>> = {
-  events: [],
-  platform: ["events", "config.ts"],
-  commands: ["events", "platform"],
-  projections: ["events", "platform"],
-  git: ["events", "platform", "commands", "projections"],
-  workers: ["events", "platform", "commands", "projections", "git"],
-  http: ["events", "platform", "commands", "projections", "git", "workers"],
-  ssh: ["events", "platform", "commands", "projections", "git"],
-  embedded: ["platform", "config.ts"],
-  agent: ["platform", "embedded", "config.ts"],
-  cli: [
-    ...["events", "platform", "commands", "projections", "git", "workers", "http", "ssh"],
-    ...["agent", "embedded", "config.ts", "main.ts", "first-administrator.ts"],
-  ],
-};
-
-/**
- * Which sections a section imports within its layer, besides itself and the common ones. The root of a layer puts
- * the sections together and imports all of them.
- */
-const sections: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
-  events: {
-    issue: ["label"],
-    "merge-request": ["label"],
-    agent: ["pipeline"],
-    oauth: ["token"],
-    registry: ["package"],
-  },
-  commands: {
-    login: ["user"],
-    project: ["team"],
-    team: ["project"],
-  },
-  projections: {
-    access: ["token", "user"],
-    agent: ["pipeline"],
-    audit: ["user"],
-    "merge-request": ["instance"],
-    project: ["container", "git", "package", "team"],
-    protection: ["instance", "project"],
-    reference: ["project"],
-    registry: ["team"],
-    team: ["project", "user"],
-  },
-  workers: {
-    issue: ["user", "webhook"],
-    "merge-request": ["pipeline", "user", "webhook"],
-    webhook: ["issue", "merge-request"],
-    user: ["repository"],
-  },
-  http: {
-    agent: ["access", "file", "pipeline"],
-    access: ["login", "page"],
-    audit: ["access"],
-    container: ["access", "file", "package", "registry"],
-    console: ["access", "login", "oauth", "page", "token", "user"],
-    core: ["access", "login"],
-    feed: ["access", "audit"],
-    git: ["access", "file"],
-    instance: ["access"],
-    issue: ["access", "label", "reference", "user"],
-    login: ["access", "page", "user"],
-    "merge-request": ["access", "label", "pipeline", "reference", "repository", "user"],
-    oauth: ["access", "page"],
-    openapi: ["access"],
-    ops: ["access", "page"],
-    package: ["file"],
-    page: ["access"],
-    pipeline: ["access", "repository"],
-    project: ["access", "file", "team"],
-    proof: ["audit"],
-    protection: ["access"],
-    registry: ["access", "file", "package"],
-    reference: ["repository"],
-    release: ["access", "file", "repository"],
-    repository: ["access", "file", "user"],
-    site: [
-      ...["agent", "audit", "file", "issue", "label", "merge-request", "package", "page"],
-      ...["pipeline", "project"],
-      ...["registry", "release", "repository", "team", "undo", "user", "webhook"],
-    ],
-    team: ["access", "user"],
-    token: ["access"],
-    undo: ["access", "audit"],
-    user: ["access", "login", "page", "project"],
-  },
-};
-
-/** Sections that all others of a layer may import; `core` where none is named. */
-const commonSections: Readonly<Record<string, readonly string[]>> = {
-  projections: ["core", "list", "past", "progress"],
-};
+import { isImportAllowed } from "./support/tidy/rooms.ts";
 
 /**
  * Packages that only their owners may name, layers or files, so that a swap touches one of them. That of YAML is
@@ -110,12 +16,8 @@ const packageOwners: Readonly<Record<string, readonly string[]>> = {
   "@eventstore/db-client": ["platform"],
   "@koa/router": ["http"],
   koa: ["http"],
-  "simple-git": ["platform"],
-  yaml: [
-    "platform/bounded-yaml.ts",
-    "platform/pipeline-file/document.ts",
-    "platform/pipeline-file/value.ts",
-  ],
+  "simple-git": ["git"],
+  yaml: ["platform/bounded-yaml.ts", "pipeline-file/document.ts", "pipeline-file/value.ts"],
 };
 
 /**
@@ -126,14 +28,14 @@ const waitsByHand: Readonly<Record<string, string>> = {
   "access/owner.ts": "waits for the head of the log before it reads",
   "access/second-factor.ts": "runs while a caller is authenticated, before there is a request",
   "access/session.ts": "a session is opened by whom it lets in, not by the caller",
-  "agent/proof.ts": "the service confirms a token that an agent uses",
-  "git/http.ts": "waits for pushes that are not recorded yet",
-  "git/lfs-lock.ts": "a request of Git LFS has an envelope of its own",
-  "git/lfs-object.ts": "a request of Git LFS has an envelope of its own",
-  "login/external-account.ts": "another login of the same person may have made the account",
-  "registry/signing.ts": "the service makes the key that a repository signs with",
-  "team/transfer-offer.ts": "the cause of the transfer is the event of its acceptance",
-  "webhook/replay-limit.ts": "waits for the head of the log before it counts",
+  "api/team/transfer-offer.ts": "the cause of the transfer is the event of its acceptance",
+  "api/webhook/replay-limit.ts": "waits for the head of the log before it counts",
+  "page/login/external-account.ts": "another login of the same person may have made the account",
+  "protocol/git/http.ts": "waits for pushes that are not recorded yet",
+  "protocol/lfs/lock.ts": "a request of Git LFS has an envelope of its own",
+  "protocol/lfs/object.ts": "a request of Git LFS has an envelope of its own",
+  "protocol/package/core/signing.ts": "the service makes the key that a repository signs with",
+  "protocol/runner/proof.ts": "the service confirms a token that an agent uses",
 };
 
 /** Skips tests that need a program which is not installed. */
@@ -376,20 +278,4 @@ function foreignPackages(text: string, file: string): string[] {
     if (owners === undefined || owners.some(owns)) return [];
     return [`line ${line}: only ${owners.join(", ")} may import ${specifier}`];
   });
-}
-
-/** @param file, target paths below `src` */
-function isImportAllowed(file: string, target: string): boolean {
-  const from = placeOf(file);
-  const to = placeOf(target);
-  if (from.layer !== to.layer) return layers[from.layer]?.includes(to.layer) ?? true;
-  const allowed = sections[from.layer];
-  if (allowed === undefined || from.section === "" || from.section === to.section) return true;
-  const common = commonSections[from.layer] ?? ["core"];
-  return common.includes(to.section) || (allowed[from.section]?.includes(to.section) ?? false);
-}
-
-function placeOf(file: string): Readonly<{ layer: string; section: string }> {
-  const [layer = "", section = "", ...rest] = file.split(path.sep);
-  return { layer, section: rest.length === 0 ? "" : section };
 }

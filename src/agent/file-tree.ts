@@ -1,9 +1,8 @@
 import type { Dirent, Stats } from "node:fs";
 import { lstat, mkdir, readdir } from "node:fs/promises";
 import path from "node:path";
-
+import { globMatcher } from "../pipeline-file/pattern.ts";
 import { ifThere } from "../platform/if-there.ts";
-import { globMatcher } from "../platform/pipeline-file/pattern.ts";
 
 export type FoundFile = Readonly<{
   /** Relative to the root, with slashes. Names of files are bytes, which need not be UTF-8. */

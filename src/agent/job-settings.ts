@@ -1,4 +1,4 @@
-import { parseDuration } from "../platform/pipeline-file/duration.ts";
+import { parseDuration } from "../pipeline-file/duration.ts";
 
 type Values = ReadonlyMap<string, string>;
 

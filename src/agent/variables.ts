@@ -1,4 +1,4 @@
-import { expandText, expandVariables } from "../platform/pipeline-file/expand.ts";
+import { expandText, expandVariables } from "../pipeline-file/expand.ts";
 import { architecture } from "./about.ts";
 import { type ConfigEntry, gitConfiguration } from "./git-configuration.ts";
 import type { Job } from "./job.ts";

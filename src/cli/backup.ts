@@ -4,15 +4,15 @@ import path from "node:path";
 
 import { ConfigError } from "../config.ts";
 import type { Recorded } from "../events/core/event.ts";
+import { syncFileSystem } from "../git/file-system.ts";
+import { openGit } from "../git/repositories.ts";
 import { openBlobs } from "../platform/blob/open.ts";
 import { blobPath } from "../platform/blob/store.ts";
-import { syncFileSystem } from "../platform/git/file-system.ts";
-import { openGit } from "../platform/git/repositories.ts";
 import { withLock } from "../platform/postgres/leader.ts";
 import { leafOf } from "../projections/audit/log-tree.ts";
 import { GrowingTree } from "../projections/audit/merkle.ts";
 import { sealedLine } from "../projections/audit/sealed-log.ts";
-import { allReactorPositions } from "../workers/core/reactor-checkpoint.ts";
+import { allReactorPositions } from "../services/core/reactor-checkpoint.ts";
 import { storeBlob } from "./backup/blob-file.ts";
 import { copyRepository, copyWhole, filesBelow } from "./backup/copy-tree.ts";
 import { writeLineFile } from "./backup/line-file.ts";

@@ -1,16 +1,8 @@
 import path from "node:path";
 import { parseArgs } from "node:util";
-import {
-  examineBlobs,
-  examineContent,
-  examineRepositories,
-  type Finding,
-  type IntegrityCheckOptions,
-} from "../git/integrity-check.ts";
-import { type RefRecorder, refRecorder } from "../git/ref-recorder.ts";
+import { type GitRepositories, openGit } from "../git/repositories.ts";
 import type { Blobs } from "../platform/blob/blobs.ts";
 import { openBlobs } from "../platform/blob/open.ts";
-import { type GitRepositories, openGit } from "../platform/git/repositories.ts";
 import { isMigrated } from "../platform/migrate.ts";
 import { allProjections } from "../projections/all.ts";
 import { checkLog } from "../projections/audit/log-check.ts";
@@ -18,9 +10,17 @@ import { findLostKeys } from "../projections/audit/lost-keys.ts";
 import { rebuild } from "../projections/core/rebuild.ts";
 import { unreadableFiles } from "../projections/package/unreadable.ts";
 import { projectionStatuses, uninstalledProjections } from "../projections/status.ts";
+import {
+  examineBlobs,
+  examineContent,
+  examineRepositories,
+  type Finding,
+  type IntegrityCheckOptions,
+} from "../services/git/integrity-check.ts";
+import { type RefRecorder, refRecorder } from "../services/git/ref-recorder.ts";
+import { standingLines } from "../services/webhook/outbox.ts";
 import { listSetAside } from "../workers/core/set-aside.ts";
 import { lostDeliveries, putBack } from "../workers/webhook/lost.ts";
-import { standingLines } from "../workers/webhook/outbox.ts";
 import { repositoriesBelow } from "./backup.ts";
 import { orInterrupted } from "./command-end.ts";
 import { stopSignal } from "./stop-signal.ts";

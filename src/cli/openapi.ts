@@ -1,4 +1,4 @@
-import { openApiFile } from "../http/openapi/openapi.ts";
+import { openApiFile } from "../http/api/openapi/openapi.ts";
 import { routes } from "../http/routes.ts";
 
 /** `npm run openapi` puts it into docs/openapi.json. */

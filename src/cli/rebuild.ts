@@ -9,7 +9,7 @@ import {
   rebuildUntil,
   SchemaTaken,
 } from "../projections/past/rebuild-until.ts";
-import { setBackReactors } from "../workers/core/reactor-checkpoint.ts";
+import { setBackReactors } from "../services/core/reactor-checkpoint.ts";
 import { CommandEnd, exits, orInterrupted } from "./command-end.ts";
 import { duration, progressView } from "./progress.ts";
 import { stopSignal } from "./stop-signal.ts";

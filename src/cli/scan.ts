@@ -1,8 +1,8 @@
 import { ConfigError } from "../config.ts";
 import { repositoryStream } from "../events/repository/repository.ts";
-import { refRecorder } from "../git/ref-recorder.ts";
-import { openGit } from "../platform/git/repositories.ts";
+import { openGit } from "../git/repositories.ts";
 import { findProject, projectIds } from "../projections/project/project.ts";
+import { refRecorder } from "../services/git/ref-recorder.ts";
 import { type Stores, withStores } from "./stores.ts";
 import { write } from "./write.ts";
 

@@ -18,7 +18,7 @@ import { preload, type RoleName, type RunningRoles, roleNames, startRoles } from
 import { UnsupportedServer } from "../platform/event-store/event-store.ts";
 import { WrongSecretKey } from "../platform/key/vault.ts";
 import { KeysLost } from "../projections/audit/lost-keys.ts";
-import { LogNotWhole } from "../workers/core/reactor-hold.ts";
+import { LogNotWhole } from "../services/core/reactor-hold.ts";
 import { type StopSignal, stopSignal } from "./stop-signal.ts";
 import { suppliedSettings } from "./supervised.ts";
 import { type Welcome, welcome } from "./welcome.ts";

@@ -1,6 +1,5 @@
 import type { Logger } from "pino";
 import type { HashPassword } from "../commands/user/register-user.ts";
-import { type Healer, healOften } from "../git/ref-healer.ts";
 import { openCounters } from "../platform/counter.ts";
 import { openDirectory } from "../platform/identity/directory.ts";
 import { directoryGuard } from "../platform/identity/directory-address.ts";
@@ -9,14 +8,15 @@ import { openOutboundHttp } from "../platform/outbound/http.ts";
 import { isNamedException } from "../platform/outbound/url.ts";
 import { withoutTrailing } from "../platform/trim.ts";
 import { watchProjections } from "../projections/progress/visible.ts";
+import { type Healer, healOften } from "../services/git/ref-healer.ts";
 import { loginLockout } from "./access/login-lockout.ts";
 import { secondFactor } from "./access/second-factor.ts";
 import { settingsReader } from "./access/settings-reader.ts";
-import { endHeldPolls } from "./agent/queue.ts";
+import { endFeeds } from "./api/feed/hub.ts";
 import type { Deps } from "./core/deps.ts";
 import { listen } from "./core/server.ts";
-import { endFeeds } from "./feed/hub.ts";
-import { identityProviders } from "./login/identity-providers.ts";
+import { identityProviders } from "./protocol/oidc/identity-providers.ts";
+import { endHeldPolls } from "./protocol/runner/queue.ts";
 import { buildService } from "./service.ts";
 
 /** Kept answers are looked through this often for those past their time. */

@@ -1,38 +1,37 @@
 import type { RequestListener } from "node:http";
 import type { Middleware } from "koa";
-
-import { lockingOn } from "../git/lock-gate.ts";
-import type { PushDeps } from "../git/push.ts";
-import { accessOfPusher } from "../git/push-rights.ts";
-import { type RefRecorder, refRecorder } from "../git/ref-recorder.ts";
 import { holdInProject, projectBytesLeft } from "../projections/project/repository-size.ts";
 import { type ProtectedProject, refProtections } from "../projections/protection/applicable.ts";
+import { lockingOn } from "../services/git/lock-gate.ts";
+import type { PushDeps } from "../services/git/push.ts";
+import { accessOfPusher } from "../services/git/push-rights.ts";
+import { type RefRecorder, refRecorder } from "../services/git/ref-recorder.ts";
 import { type ApiLimit, apiLimit } from "./access/api-limit.ts";
 import { type Authenticate, authenticate } from "./access/authenticate.ts";
 import { dropEmptyCredentials } from "./access/credentials.ts";
+import { directoryPassword } from "./access/directory-password.ts";
 import type { Gate } from "./access/gate.ts";
 import { jobCaller, projectReadByJob } from "./access/job-caller.ts";
 import { roleAccess } from "./access/role-access.ts";
-import { containerRegistry } from "./container/registry.ts";
+import { documentation } from "./api/openapi/documentation.ts";
+import { health } from "./api/ops/health.ts";
+import { metrics } from "./api/ops/metrics.ts";
+import { performer } from "./api/undo/perform.ts";
 import { buildApp } from "./core/app.ts";
 import { asker } from "./core/ask.ts";
 import type { Deps } from "./core/deps.ts";
 import { type Idempotency, idempotency } from "./core/idempotency.ts";
 import { peerOf } from "./core/peer.ts";
-import { gitHttp } from "./git/http.ts";
-import { lfsHttp } from "./git/lfs-http.ts";
-import { pages } from "./html-pages.ts";
-import { directoryPassword } from "./login/directory-password.ts";
-import { documentation } from "./openapi/documentation.ts";
-import { health } from "./ops/health.ts";
-import { metrics } from "./ops/metrics.ts";
-import { queueDashboard } from "./ops/queue-dashboard.ts";
-import { problemPages } from "./page/problem.ts";
-import { servePages, sessionCaller } from "./page/serve.ts";
-import { nativeRegistry } from "./registry/native.ts";
-import { takePathToken } from "./registry/path-token.ts";
+import { problemPages } from "./page/core/problem.ts";
+import { servePages, sessionCaller } from "./page/core/serve.ts";
+import { pages } from "./page/html-pages.ts";
+import { queueDashboard } from "./page/ops/queue-dashboard.ts";
+import { gitHttp } from "./protocol/git/http.ts";
+import { lfsHttp } from "./protocol/lfs/http.ts";
+import { containerRegistry } from "./protocol/oci/registry.ts";
+import { nativeRegistry } from "./protocol/package/core/native.ts";
+import { takePathToken } from "./protocol/package/core/path-token.ts";
 import { routes } from "./routes.ts";
-import { performer } from "./undo/perform.ts";
 
 /** What middleware beside the declared routes proves its callers by. */
 export type Proofs = Readonly<{

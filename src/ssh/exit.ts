@@ -1,6 +1,6 @@
 import { once } from "node:events";
 
-import type { PackProcess } from "../platform/git/pack-service.ts";
+import type { PackProcess } from "../git/pack-service.ts";
 
 /** How a program ended; 1 when it was killed. */
 export async function exitOf(child: PackProcess): Promise<number> {

@@ -1,10 +1,9 @@
 import { once } from "node:events";
 import { PassThrough } from "node:stream";
 import { pipeline } from "node:stream/promises";
-
-import type { GitAccess, GitCaller } from "../git/caller.ts";
-import { carryOut, preparePush } from "../git/push.ts";
-import { type PackProcess, stopPackService } from "../platform/git/pack-service.ts";
+import { type PackProcess, stopPackService } from "../git/pack-service.ts";
+import type { GitAccess, GitCaller } from "../services/git/caller.ts";
+import { carryOut, preparePush } from "../services/git/push.ts";
 import type { ChannelStream } from "./channel-stream.ts";
 import { exitOf } from "./exit.ts";
 import type { SshService } from "./service.ts";

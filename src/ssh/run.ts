@@ -1,13 +1,13 @@
 import { once } from "node:events";
 import { pipeline } from "node:stream/promises";
 import { UserId } from "../events/core/ids.ts";
-import { mustReach } from "../git/access.ts";
-import type { GitAccess, GitCaller } from "../git/caller.ts";
-import { lastText } from "../platform/git/last-text.ts";
-import { stopPackService, type TalkingService } from "../platform/git/pack-service.ts";
+import { lastText } from "../git/last-text.ts";
+import { stopPackService, type TalkingService } from "../git/pack-service.ts";
 import { Refusal } from "../platform/refusal.ts";
 import { findSettings } from "../projections/instance/settings.ts";
 import { findSshLogin, type SshLoginRow } from "../projections/user/ssh-key.ts";
+import { mustReach } from "../services/git/access.ts";
+import type { GitAccess, GitCaller } from "../services/git/caller.ts";
 import type { ChannelStream } from "./channel-stream.ts";
 import type { SshCommand } from "./command.ts";
 import { exitOf } from "./exit.ts";

@@ -1,9 +1,8 @@
 import type { Knex } from "knex";
-
-import type { PushDeps } from "../git/push.ts";
-import type { GitRepositories } from "../platform/git/repositories.ts";
+import type { GitRepositories } from "../git/repositories.ts";
 import type { LfsTokens } from "../platform/key/lfs-token.ts";
 import type { Limit } from "../platform/limit.ts";
+import type { PushDeps } from "../services/git/push.ts";
 import type { ChannelLimits } from "./channel-stream.ts";
 
 /** What commands over SSH work with. One object a process, made by the role. */

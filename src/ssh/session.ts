@@ -1,9 +1,8 @@
 import { randomUUID } from "node:crypto";
 import type { ServerChannel } from "ssh2";
-
+import { isProtocolText } from "../git/pack-service.ts";
 import { asCaller } from "../platform/caller.ts";
 import { asOperation, mustNotBeSuspended } from "../platform/event-loop/operation.ts";
-import { isProtocolText } from "../platform/git/pack-service.ts";
 import { Refusal } from "../platform/refusal.ts";
 import { type ChannelLimits, type ChannelStream, openChannelStream } from "./channel-stream.ts";
 import { parseSshCommand } from "./command.ts";

@@ -1,4 +1,4 @@
-import { sweepSignatureChecks } from "../platform/key/signature-memory.ts";
+import { sweepSignatureChecks } from "../git/signature/memory.ts";
 import { invitationLapse } from "./access/invitation-lapse.ts";
 import { sweepSessions } from "./access/session-sweep.ts";
 import { sweepArtifacts } from "./agent/artifact-sweep.ts";

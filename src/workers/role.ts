@@ -1,9 +1,8 @@
 import type { Knex } from "knex";
 import type { Logger } from "pino";
-
+import type { GitRepositories } from "../git/repositories.ts";
 import type { Blobs } from "../platform/blob/blobs.ts";
 import type { EventStore } from "../platform/event-store/event-store.ts";
-import type { GitRepositories } from "../platform/git/repositories.ts";
 import type { Vault } from "../platform/key/vault.ts";
 import { type Mailer, openMailer } from "../platform/mailer.ts";
 import { parseOutboundAllow } from "../platform/outbound/address.ts";
@@ -12,8 +11,8 @@ import { openOutboundProxy } from "../platform/outbound/proxy.ts";
 import { whileLeader } from "../platform/postgres/leader.ts";
 import type { Queues } from "../platform/queue/queue.ts";
 import { watchProjections } from "../projections/progress/visible.ts";
+import type { WorkerDeps } from "../services/core/deps.ts";
 import { allReactors, allSweeps, allWorkers } from "./all.ts";
-import type { WorkerDeps } from "./core/deps.ts";
 import type { Reactor } from "./core/reactor.ts";
 import { runReactors } from "./core/run-reactors.ts";
 import { runSweeps } from "./core/sweep.ts";

@@ -9,7 +9,7 @@ import { configOfRunning } from "../../src/embedded/service-file.ts";
 import { openBlobs } from "../../src/platform/blob/open.ts";
 import { openEventStore } from "../../src/platform/event-store/eventstoredb.ts";
 import { openPostgres } from "../../src/platform/postgres.ts";
-import type { WorkerDeps } from "../../src/workers/core/deps.ts";
+import type { WorkerDeps } from "../../src/services/core/deps.ts";
 import { blobCollectionWorker } from "../../src/workers/git/blob-collection.ts";
 import { basicAuth } from "../support/app/basic-auth.ts";
 import { eventually } from "../support/app/eventually.ts";

@@ -4,7 +4,7 @@ import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { expect } from "chai";
-import { packet } from "../../src/platform/git/pkt-line.ts";
+import { packet } from "../../src/git/pkt-line.ts";
 import { basicAuth } from "../support/app/basic-auth.ts";
 import { eventually } from "../support/app/eventually.ts";
 import { type Service, startService } from "../support/app/service.ts";

@@ -1,9 +1,8 @@
 import { expect } from "chai";
 import { z } from "zod";
-
+import { askRegistration } from "../../src/package/nuget/registration.ts";
 import { readManifest } from "../../src/platform/container/manifest.ts";
 import { outsideList, outsideListMax } from "../../src/platform/outside-list.ts";
-import { askRegistration } from "../../src/platform/package/nuget/registration.ts";
 
 const tooMany = <Item>(item: Item): readonly Item[] => Array(outsideListMax + 1).fill(item);
 

@@ -1,6 +1,6 @@
 import { expect } from "chai";
 import { z } from "zod";
-import { pages } from "../../src/http/html-pages.ts";
+import { pages } from "../../src/http/page/html-pages.ts";
 import { routes } from "../../src/http/routes.ts";
 import { startTestApp } from "../support/app/app.ts";
 

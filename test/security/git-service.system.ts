@@ -1,5 +1,5 @@
 import { expect } from "chai";
-import { flushPacket, packet } from "../../src/platform/git/pkt-line.ts";
+import { flushPacket, packet } from "../../src/git/pkt-line.ts";
 import { startTestApp } from "../support/app/app.ts";
 import { basicAuth } from "../support/app/basic-auth.ts";
 import {

@@ -15,21 +15,21 @@ const piecesMax = 160;
 
 /** Functions that no text from outside reaches, or none of that length. */
 const elsewhere: Readonly<Record<string, string>> = {
-  "src/http/git/path.ts: repositoryPath": "its text is an expression of the program",
+  "src/http/protocol/git/path.ts: repositoryPath": "its text is an expression of the program",
   "src/platform/event-store/url.ts: eventStoreUrlProblem": "operators write its text",
   "src/platform/linear-pattern.ts: linearPattern":
     "who calls it bounds its text: 255 characters of a template, 1,024 of a pipeline file",
   "src/platform/name-template.ts: compileTemplate": "a template has 255 characters at most",
   "src/platform/name-template.ts: matchesTemplate":
     "a template and a name have 255 characters at most",
-  "src/platform/package/conan.ts: conanPattern": "a search has 200 characters at most",
+  "src/package/conan/format.ts: conanPattern": "a search has 200 characters at most",
 };
 
 /** Milliseconds of what is linear, but dear: large texts are read in processes with limits. */
 const dear: Readonly<Record<string, number>> = {
   "src/platform/markdown/render.ts: renderMarkdown": 1_000,
-  "src/platform/package/helm.ts: chartOf": 500,
-  "src/platform/package/rubygem.ts: gemYaml": 500,
+  "src/package/helm/format.ts: chartOf": 500,
+  "src/package/rubygem/format.ts: gemYaml": 500,
 };
 
 describe("every function that reads a text", () => {

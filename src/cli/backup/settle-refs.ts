@@ -4,10 +4,10 @@ import {
   repositoryEvents,
   repositoryStream,
 } from "../../events/repository/repository.ts";
+import { type RefUpdate, updateRefs } from "../../git/ref-update.ts";
+import type { GitRepositories } from "../../git/repositories.ts";
+import type { Repository } from "../../git/repository.ts";
 import type { EventStore } from "../../platform/event-store/event-store.ts";
-import { type RefUpdate, updateRefs } from "../../platform/git/ref-update.ts";
-import type { GitRepositories } from "../../platform/git/repositories.ts";
-import type { Repository } from "../../platform/git/repository.ts";
 import { write } from "../write.ts";
 
 const refsListedMax = 10;

@@ -3,7 +3,7 @@ import type { GpgKeyId } from "../../events/core/ids.ts";
 import { gpgKeyNameStream } from "../../events/core/reservation.ts";
 import type { gpgKeyEvents } from "../../events/user/gpg-key.ts";
 import { userSubject } from "../../events/user/user.ts";
-import type { GpgPublicKey } from "../../platform/key/gpg-key.ts";
+import type { GpgPublicKey } from "../../git/signature/gpg-key.ts";
 import { type CommandResult, handle } from "../core/handle.ts";
 import { reserveName } from "../core/reserve-name.ts";
 import { type GpgKeyCommand, gpgKey } from "./gpg-key.ts";

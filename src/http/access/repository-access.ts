@@ -1,5 +1,5 @@
-import type { Commit } from "../../platform/git/object/object.ts";
-import type { Repository } from "../../platform/git/repository.ts";
+import type { Commit } from "../../git/object/object.ts";
+import type { Repository } from "../../git/repository.ts";
 import { Refusal } from "../../platform/refusal.ts";
 
 /**

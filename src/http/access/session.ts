@@ -10,10 +10,10 @@ import { Refusal } from "../../platform/refusal.ts";
 import { findOpenSession, type OpenSessionRow } from "../../projections/access/session.ts";
 import { findUserById, type UserRow } from "../../projections/user/user.ts";
 import type { Deps } from "../core/deps.ts";
-import { mustHaveProvedEmail } from "../login/email-rule.ts";
-import { returnPath } from "../login/return-to.ts";
-import type { PageAnswer, Visit } from "../page/route.ts";
+import type { PageAnswer, Visit } from "../page/core/route.ts";
+import { mustHaveProvedEmail } from "./email-rule.ts";
 import { markOf, ticketSeconds, writeTicket } from "./login-ticket.ts";
+import { returnPath } from "./return-to.ts";
 import { sessionUse } from "./session-use.ts";
 
 const secretBytes = 32;

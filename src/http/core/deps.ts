@@ -2,10 +2,10 @@ import type { Knex } from "knex";
 import type { Logger } from "pino";
 
 import type { HashPassword } from "../../commands/user/register-user.ts";
+import type { GitRepositories } from "../../git/repositories.ts";
 import type { Blobs } from "../../platform/blob/blobs.ts";
 import type { Counters } from "../../platform/counter.ts";
 import type { EventStore } from "../../platform/event-store/event-store.ts";
-import type { GitRepositories } from "../../platform/git/repositories.ts";
 import type { Directory } from "../../platform/identity/directory.ts";
 import type { Vault } from "../../platform/key/vault.ts";
 import type { OutboundHttp } from "../../platform/outbound/http.ts";
@@ -14,7 +14,7 @@ import type { Watching } from "../../projections/progress/visible.ts";
 import type { SecondFactor } from "../access/code-check.ts";
 import type { Lockout } from "../access/login-lockout.ts";
 import type { ReadSettings } from "../access/settings-reader.ts";
-import type { IdentityProviders } from "../login/identity-providers.ts";
+import type { IdentityProviders } from "../protocol/oidc/identity-providers.ts";
 import type { RequestContext } from "./request.ts";
 
 /** An operation by its operationId, with what a client would send. @throws Refusal */

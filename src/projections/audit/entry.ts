@@ -3,7 +3,7 @@ import type { Recorded } from "../../events/core/event.ts";
 import { PackageId } from "../../events/core/ids.ts";
 import type { Sealed } from "../../events/core/sealed.ts";
 import { packageVersionStream } from "../../events/package/version.ts";
-import { packageVersionIdOf } from "../../platform/package/coordinates.ts";
+import { packageVersionIdOf } from "../../package/core/coordinates.ts";
 import { storableText } from "../../platform/storable-text.ts";
 import { type Change, derive, put, statement } from "../core/change.ts";
 import { everyType } from "../core/every-type.ts";

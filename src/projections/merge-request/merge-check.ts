@@ -1,7 +1,7 @@
 import type { Knex } from "knex";
 
-import type { KeptMerges } from "../../platform/git/merge-commits.ts";
-import type { MergeOutcome } from "../../platform/git/merge-run.ts";
+import type { KeptMerges } from "../../git/merge-commits.ts";
+import type { MergeOutcome } from "../../git/merge-run.ts";
 
 type MergeCheckRow = Readonly<{
   project_id: string;

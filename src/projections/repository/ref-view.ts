@@ -1,6 +1,6 @@
 import type { Knex } from "knex";
 
-import { Answers } from "../../platform/git/answers.ts";
+import { Answers } from "../../git/answers.ts";
 import { branchesAt, findRef, listRefs } from "./git-ref.ts";
 import type { GitRefRow, GitRepositoryRow } from "./ref-rows.ts";
 

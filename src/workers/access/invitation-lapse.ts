@@ -6,8 +6,8 @@ import { deterministicId } from "../../platform/deterministic-id.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { invitationStands } from "../../projections/team/administers.ts";
 import { type InvitationRow, invitationsConcerned } from "../../projections/user/invitation.ts";
-import { causedBy } from "../core/caused-by.ts";
-import type { WorkerDeps } from "../core/deps.ts";
+import { causedBy } from "../../services/core/caused-by.ts";
+import type { WorkerDeps } from "../../services/core/deps.ts";
 import type { Reactor } from "../core/reactor.ts";
 
 const readAtOnce = 200;

@@ -4,7 +4,7 @@ import { bySystem } from "../../events/core/system.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { idleSessions } from "../../projections/access/session.ts";
 import { findSettings } from "../../projections/instance/settings.ts";
-import type { WorkerDeps } from "../core/deps.ts";
+import type { WorkerDeps } from "../../services/core/deps.ts";
 
 /** What is left is swept in the next round. */
 const sessionsMax = 200;

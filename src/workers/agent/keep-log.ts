@@ -24,14 +24,14 @@ import {
 } from "../../platform/job-log/store.ts";
 import type { Job } from "../../platform/queue/queue.ts";
 import { findJobLog } from "../../projections/agent/job-log.ts";
-import type { JobRow } from "../../projections/pipeline/table.ts";
-import type { WorkerDeps } from "../core/deps.ts";
+import { jobLogQueue as queue } from "../../services/agent/stopped-log.ts";
+import type { WorkerDeps } from "../../services/core/deps.ts";
 import type { Reactor } from "../core/reactor.ts";
 import { defineWorker } from "../core/worker.ts";
 
-const queue = "job-log";
 /** After the time of a run that was canceled. */
 const lateMs = 1_000;
+
 /** Of the line that says that the rest is not kept, and what the service adds. */
 const beyondBytes = 64 * 1024;
 
@@ -44,6 +44,7 @@ const Ended = z.object({
 });
 
 const EndedRun = Ended.extend({ causeId: z.string(), position: z.string() });
+
 type EndedRun = z.output<typeof EndedRun>;
 
 /** The log of a run that has ended becomes a blob, which an event names. */
@@ -112,16 +113,6 @@ const laterLog = (ended: EndedRun, { canceling_until }: JobRunRow, now: Date): J
   data: { runs: [ended] },
   delayMs: Number(canceling_until) - now.getTime() + lateMs,
 });
-
-/** The log of a canceled job whose agent has stopped. */
-export const keepLogOfStopped = (
-  { id, pipeline_id, project_id }: Pick<JobRow, "id" | "pipeline_id" | "project_id">,
-  attempt: number,
-): Job => {
-  const run = { jobId: id, pipelineId: pipeline_id, projectId: project_id, attempt };
-  const jobId = deterministicId("job log of a stopped run", id, attempt);
-  return { queue, id: jobId, data: { runs: [{ ...run, causeId: jobId, position: "0" }] } };
-};
 
 /** The run that was in progress when the job was canceled; 0 when there was none. */
 async function lastAttempt(store: EventStore, jobId: string, causeId: string): Promise<number> {

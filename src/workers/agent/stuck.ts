@@ -1,8 +1,8 @@
 import { jobsQueuedBefore, jobsWithoutAgent } from "../../projections/agent/stuck.ts";
 import { jobSpecs } from "../../projections/pipeline/query.ts";
 import type { JobRow } from "../../projections/pipeline/table.ts";
-import type { WorkerDeps } from "../core/deps.ts";
-import { orderIfOpen } from "../core/job-order.ts";
+import type { WorkerDeps } from "../../services/core/deps.ts";
+import { orderIfOpen } from "../../services/core/job-order.ts";
 
 type StuckDeps = Pick<WorkerDeps, "db" | "store" | "now">;
 

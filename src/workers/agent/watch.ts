@@ -11,11 +11,11 @@ import { silentRuns } from "../../projections/agent/stuck.ts";
 import { findJobById, findJobSpec, findJobs } from "../../projections/pipeline/query.ts";
 import type { JobRow } from "../../projections/pipeline/table.ts";
 import { notCurrent } from "../../projections/progress/current.ts";
-import type { WorkerDeps } from "../core/deps.ts";
-import { orderIfOpen } from "../core/job-order.ts";
+import { timeoutOf } from "../../services/agent/timeout.ts";
+import type { WorkerDeps } from "../../services/core/deps.ts";
+import { orderIfOpen } from "../../services/core/job-order.ts";
 import type { Reactor } from "../core/reactor.ts";
 import { defineWorker } from "../core/worker.ts";
-import { timeoutOf } from "./timeout.ts";
 
 const queue = "agent-watch";
 /** An agent confirms a job within this time, or another one gets it. */

@@ -21,7 +21,7 @@ import { findMergeRequestById } from "../../projections/merge-request/merge-requ
 import { mergeSettingProjection } from "../../projections/merge-request/merge-setting.ts";
 import { withReadModelsOf } from "../../projections/past/as-of.ts";
 import { findProjectById, projectProjection } from "../../projections/project/project.ts";
-import type { WorkerDeps } from "../core/deps.ts";
+import type { WorkerDeps } from "../../services/core/deps.ts";
 import type { Reactor } from "../core/reactor.ts";
 
 /** More are left to the next times. */

@@ -4,8 +4,8 @@ import type { Recorded } from "../../events/core/event.ts";
 import { upcast, withFormerTypes } from "../../events/core/upcast.ts";
 import { asOperation, isSuspended } from "../../platform/event-loop/operation.ts";
 import type { Job } from "../../platform/queue/queue.ts";
+import type { WorkerDeps } from "../../services/core/deps.ts";
 import { Channel } from "./channel.ts";
-import type { WorkerDeps } from "./deps.ts";
 import type { Reactor } from "./reactor.ts";
 import { type PatientReaction, patiently } from "./set-aside.ts";
 

@@ -1,6 +1,6 @@
 import type { Recorded } from "../../events/core/event.ts";
 import type { Job } from "../../platform/queue/queue.ts";
-import type { WorkerDeps } from "./deps.ts";
+import type { WorkerDeps } from "../../services/core/deps.ts";
 
 /**
  * Turns events into jobs (and, where order matters, into further events). It is called for every

@@ -1,9 +1,13 @@
 import { setMaxListeners } from "node:events";
 import { currentRun } from "../../platform/postgres/run.ts";
 import { mustReach } from "../../projections/core/log-age.ts";
-import type { WorkerDeps } from "./deps.ts";
+import type { WorkerDeps } from "../../services/core/deps.ts";
+import {
+  keepPositions,
+  type PositionsLost,
+  readReactorPositions,
+} from "../../services/core/reactor-checkpoint.ts";
 import type { Reactor } from "./reactor.ts";
-import { keepPositions, type PositionsLost, readReactorPositions } from "./reactor-checkpoint.ts";
 import { startReactorLoop } from "./reactor-loop.ts";
 
 /**

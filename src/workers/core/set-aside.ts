@@ -9,7 +9,7 @@ import { type Job, PermanentFailure } from "../../platform/queue/queue.ts";
 import { Refusal, type RefusalKind } from "../../platform/refusal.ts";
 import { clipText, storableText } from "../../platform/storable-text.ts";
 import { mayPass } from "../../projections/core/retry.ts";
-import type { WorkerDeps } from "./deps.ts";
+import type { WorkerDeps } from "../../services/core/deps.ts";
 import type { Reactor } from "./reactor.ts";
 import type { Sweep } from "./sweep.ts";
 

@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 
 import { asOperation } from "../../platform/event-loop/operation.ts";
 import { areProjectionsInstalled } from "../../projections/status.ts";
-import type { WorkerDeps } from "./deps.ts";
+import type { WorkerDeps } from "../../services/core/deps.ts";
 
 /** Puts right what got stuck, and finds what is due. */
 export type Sweep = (deps: WorkerDeps) => Promise<void>;

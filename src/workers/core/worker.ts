@@ -2,7 +2,7 @@ import { z } from "zod";
 
 import { asOperation, mustNotBeSuspended } from "../../platform/event-loop/operation.ts";
 import { PermanentFailure, type RunningWorker } from "../../platform/queue/queue.ts";
-import type { WorkerDeps } from "./deps.ts";
+import type { WorkerDeps } from "../../services/core/deps.ts";
 
 export type WorkerDefinition<Payload extends z.ZodType> = Readonly<{
   /** Kebab case; one worker a queue. */

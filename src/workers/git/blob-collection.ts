@@ -2,7 +2,7 @@ import { z } from "zod";
 
 import { sweepContainers } from "../../platform/container/upload.ts";
 import { missingReferences, referredBlobs } from "../../projections/git/blob-reference.ts";
-import type { WorkerDeps } from "../core/deps.ts";
+import type { WorkerDeps } from "../../services/core/deps.ts";
 import { defineWorker } from "../core/worker.ts";
 
 const queue = "blob-collection";

@@ -5,7 +5,7 @@ import { idInStream } from "../../events/core/stream.ts";
 import { issueEvents, issueStream } from "../../events/issue/issue.ts";
 import { issueCommentEvents } from "../../events/issue/issue-comment.ts";
 import { mentionsIn } from "../../platform/text-reference.ts";
-import type { WorkerDeps } from "../core/deps.ts";
+import type { WorkerDeps } from "../../services/core/deps.ts";
 import type { Reactor } from "../core/reactor.ts";
 import { type Notice, newMentions, notify, textSourceOf } from "../user/notify.ts";
 

@@ -1,8 +1,8 @@
 import { assignLocalId } from "../../commands/core/local-id.ts";
 import { issueStream } from "../../events/issue/issue.ts";
 import { unnumberedIssues } from "../../projections/issue/list.ts";
-import { causedBy } from "../core/caused-by.ts";
-import type { WorkerDeps } from "../core/deps.ts";
+import { causedBy } from "../../services/core/caused-by.ts";
+import type { WorkerDeps } from "../../services/core/deps.ts";
 
 /** The process that creates an issue numbers it within seconds, or is dead. */
 const abandonedAfterMs = 60_000;

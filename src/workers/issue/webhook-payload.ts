@@ -14,7 +14,7 @@ import {
 import { issueIdsOf } from "../../projections/issue/list.ts";
 import { labelsById } from "../../projections/label/label.ts";
 import { findUserById } from "../../projections/user/user.ts";
-import type { WorkerDeps } from "../core/deps.ts";
+import type { WorkerDeps } from "../../services/core/deps.ts";
 import type { PayloadBuilder } from "../webhook/payload.ts";
 
 /** ISSUE_CREATE and ISSUE_UPDATE, with the issue as it was after the event. */

@@ -18,26 +18,16 @@ import {
 } from "../../projections/merge-request/merge-request-query.ts";
 import { findProjectById } from "../../projections/project/project.ts";
 import { actingRole } from "../../projections/team/acting-role.ts";
-import type { WorkerDeps } from "../core/deps.ts";
+import type { WorkerDeps } from "../../services/core/deps.ts";
+import { mergeJudge } from "../../services/merge-request/judge.ts";
+import { merge, refusalsByAnother } from "../../services/merge-request/merge.ts";
+import { withNewestSource } from "../../services/merge-request/source.ts";
+import { waitsForPipelines } from "../../services/merge-request/waits-for-pipelines.ts";
 import { defineWorker } from "../core/worker.ts";
-import { type Judgement, mergeJudge, type RequirementName } from "./judge.ts";
-import { merge, refusalsByAnother } from "./merge.ts";
-import { withNewestSource } from "./source.ts";
 
 const queue = "merge-request-auto";
+
 const countMax = 200;
-
-const ofPipelines: readonly string[] = [
-  "LAST_PIPELINE_SUCCESS",
-  "MERGE_RESULTS_PIPELINE_SUCCESS",
-] satisfies readonly RequirementName[];
-
-/** Whether pipelines are all that a merge waits for; false when it waits for nothing. */
-export function waitsForPipelines({ requirements, pipelines }: Judgement): boolean {
-  const unmet = Object.entries(requirements).flatMap(([name, isMet]) => (isMet ? [] : [name]));
-  const others = unmet.filter((name) => !ofPipelines.includes(name));
-  return others.length === 0 && (unmet.length > 0 || pipelines.pending);
-}
 
 /** The job that looks whether an awaited merge can be made now. */
 export const autoMergeJob = (mergeRequestId: string, occasion: string): Job => ({

@@ -4,7 +4,7 @@ import { commitStatusEvents } from "../../events/pipeline/commit-status.ts";
 import { pipelineEvents } from "../../events/pipeline/pipeline.ts";
 import { awaitingMergeRequestsOf } from "../../projections/merge-request/merge-request-query.ts";
 import { findPipelineById } from "../../projections/pipeline/query.ts";
-import type { WorkerDeps } from "../core/deps.ts";
+import type { WorkerDeps } from "../../services/core/deps.ts";
 import type { Reactor } from "../core/reactor.ts";
 import { defineWorker } from "../core/worker.ts";
 import { autoMergeJob } from "./auto-merge.ts";

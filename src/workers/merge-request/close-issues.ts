@@ -7,7 +7,7 @@ import { findIssue } from "../../projections/issue/list.ts";
 import { findMergeRequestById } from "../../projections/merge-request/merge-request-query.ts";
 import { findProjectById } from "../../projections/project/project.ts";
 import { actingRole } from "../../projections/team/acting-role.ts";
-import type { WorkerDeps } from "../core/deps.ts";
+import type { WorkerDeps } from "../../services/core/deps.ts";
 
 type CloseDeps = Pick<WorkerDeps, "store" | "db" | "now" | "visible" | "publicUrl">;
 

@@ -2,29 +2,14 @@ import { z } from "zod";
 
 import { decode } from "../../events/core/decode.ts";
 import { idInStream } from "../../events/core/stream.ts";
-import {
-  headRefOf,
-  mergeRefOf,
-  mergeRequestEvents,
-} from "../../events/merge-request/merge-request.ts";
-import { dropKeptRefs } from "../../platform/git/kept-ref.ts";
+import { mergeRequestEvents } from "../../events/merge-request/merge-request.ts";
 import { findMergeRequestById } from "../../projections/merge-request/merge-request-query.ts";
-import type { MergeRequestRow } from "../../projections/merge-request/merge-request-row.ts";
-import type { WorkerDeps } from "../core/deps.ts";
+import type { WorkerDeps } from "../../services/core/deps.ts";
+import { deleteRefs } from "../../services/merge-request/delete-refs.ts";
 import type { Reactor } from "../core/reactor.ts";
 import { defineWorker } from "../core/worker.ts";
 
 const queue = "merge-request-refs";
-
-/** Deletes what keeps the versions of a request; may be repeated. */
-export async function deleteRefs(
-  { git }: Pick<WorkerDeps, "git">,
-  { project_id, local_id }: Pick<MergeRequestRow, "project_id" | "local_id">,
-): Promise<void> {
-  const repository = await git.find(project_id);
-  if (repository === undefined) return;
-  await dropKeptRefs(repository, [headRefOf(local_id), mergeRefOf(local_id)]);
-}
 
 /** The request that deletes them does it at once; the job serves when its process died before. */
 export const mergeRequestRefs: Reactor = {

@@ -3,12 +3,12 @@ import { z } from "zod";
 import { decode } from "../../events/core/decode.ts";
 import { idInStream } from "../../events/core/stream.ts";
 import { repositoryEvents } from "../../events/repository/repository.ts";
-import { checkMerge } from "../../platform/git/merge-commits.ts";
+import { checkMerge } from "../../git/merge-commits.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { dropMergeChecks, mergeChecks } from "../../projections/merge-request/merge-check.ts";
 import { newestOpenInto } from "../../projections/merge-request/merge-request-query.ts";
 import { findRef } from "../../projections/repository/git-ref.ts";
-import type { WorkerDeps } from "../core/deps.ts";
+import type { WorkerDeps } from "../../services/core/deps.ts";
 import type { Reactor } from "../core/reactor.ts";
 import { defineWorker } from "../core/worker.ts";
 

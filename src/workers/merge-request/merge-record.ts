@@ -4,11 +4,11 @@ import type { Recorded } from "../../events/core/event.ts";
 import type { repositoryEvents } from "../../events/repository/repository.ts";
 import type { Job } from "../../platform/queue/queue.ts";
 import { findBegunMerges } from "../../projections/merge-request/merge-request-query.ts";
-import type { WorkerDeps } from "../core/deps.ts";
+import type { WorkerDeps } from "../../services/core/deps.ts";
+import { finishMerge } from "../../services/merge-request/finish-merge.ts";
 import type { Reactor } from "../core/reactor.ts";
 import { defineWorker } from "../core/worker.ts";
 import { closeIssuesOf } from "./close-issues.ts";
-import { finishMerge } from "./finish-merge.ts";
 
 const queue = "merge-request-merge";
 

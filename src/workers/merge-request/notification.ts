@@ -9,7 +9,7 @@ import {
   mergeRequestStream,
 } from "../../events/merge-request/merge-request.ts";
 import { mentionsIn } from "../../platform/text-reference.ts";
-import type { WorkerDeps } from "../core/deps.ts";
+import type { WorkerDeps } from "../../services/core/deps.ts";
 import type { Reactor } from "../core/reactor.ts";
 import { type Notice, newMentions, notify, textSourceOf } from "../user/notify.ts";
 

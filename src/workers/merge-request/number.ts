@@ -6,16 +6,16 @@ import { ProjectId } from "../../events/core/ids.ts";
 import { localIdEvents } from "../../events/core/local-id.ts";
 import { bySystem } from "../../events/core/system.ts";
 import { headRefOf } from "../../events/merge-request/merge-request.ts";
+import { keepFirst } from "../../git/kept-ref.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
-import { keepFirst } from "../../platform/git/kept-ref.ts";
 import {
   findMergeRequestById,
   unnumberedMergeRequests,
 } from "../../projections/merge-request/merge-request-query.ts";
-import type { WorkerDeps } from "../core/deps.ts";
+import type { WorkerDeps } from "../../services/core/deps.ts";
+import { withNewestSource } from "../../services/merge-request/source.ts";
 import type { Reactor } from "../core/reactor.ts";
 import { defineWorker } from "../core/worker.ts";
-import { withNewestSource } from "./source.ts";
 
 const queue = "merge-request-head";
 /** A process that opens a request numbers it within seconds. */

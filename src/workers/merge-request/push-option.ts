@@ -9,8 +9,8 @@ import { MergeRequestId, ObjectId, UserId } from "../../events/core/ids.ts";
 import { idInStream } from "../../events/core/stream.ts";
 import { headRefOf } from "../../events/merge-request/merge-request.ts";
 import { repositoryEvents } from "../../events/repository/repository.ts";
+import { keepFirst } from "../../git/kept-ref.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
-import { keepFirst } from "../../platform/git/kept-ref.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { clipText, oneLineOf, storableText } from "../../platform/storable-text.ts";
 import { approvalConfigurationOf } from "../../projections/merge-request/approval-rule.ts";
@@ -19,7 +19,7 @@ import { findProjectById, type ProjectRow } from "../../projections/project/proj
 import { reaches } from "../../projections/protection/applicable.ts";
 import { findRef } from "../../projections/repository/git-ref.ts";
 import { actingRole } from "../../projections/team/acting-role.ts";
-import type { WorkerDeps } from "../core/deps.ts";
+import type { WorkerDeps } from "../../services/core/deps.ts";
 import type { Reactor } from "../core/reactor.ts";
 import { defineWorker } from "../core/worker.ts";
 

@@ -7,10 +7,10 @@ import {
   findMergeRequestById,
   openMergeRequestsFrom,
 } from "../../projections/merge-request/merge-request-query.ts";
-import type { WorkerDeps } from "../core/deps.ts";
+import type { WorkerDeps } from "../../services/core/deps.ts";
+import { withNewestSource } from "../../services/merge-request/source.ts";
 import type { Reactor } from "../core/reactor.ts";
 import { defineWorker } from "../core/worker.ts";
-import { withNewestSource } from "./source.ts";
 
 const queue = "merge-request-source";
 const moved = ["BranchCreated", "BranchUpdated"] as const;

@@ -7,7 +7,7 @@ import {
 } from "../../events/merge-request/discussion.ts";
 import { discussionIdsOf } from "../../projections/merge-request/discussion.ts";
 import { findUserById } from "../../projections/user/user.ts";
-import type { WorkerDeps } from "../core/deps.ts";
+import type { WorkerDeps } from "../../services/core/deps.ts";
 import type { PayloadBuilder } from "../webhook/payload.ts";
 import { requestOf } from "./webhook-payload.ts";
 

@@ -25,9 +25,9 @@ import { findProjectById } from "../../projections/project/project.ts";
 import { whoMovedRef } from "../../projections/repository/git-ref.ts";
 import { projectRole } from "../../projections/team/member-role.ts";
 import { findUserById } from "../../projections/user/user.ts";
-import type { WorkerDeps } from "../core/deps.ts";
+import type { WorkerDeps } from "../../services/core/deps.ts";
+import { mergeJudge, noRequirements } from "../../services/merge-request/judge.ts";
 import type { PayloadBuilder } from "../webhook/payload.ts";
-import { mergeJudge, noRequirements } from "./judge.ts";
 
 const topics: Partial<Readonly<Record<MergeRequestEvent["type"], WebhookTopic>>> = {
   MergeRequestOpened: "MERGE_REQUEST_CREATE",

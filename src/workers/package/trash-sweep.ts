@@ -3,7 +3,7 @@ import { packageVersion } from "../../commands/package/version.ts";
 import { bySystem } from "../../events/core/system.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { versionsDeletedBefore } from "../../projections/package/live.ts";
-import type { WorkerDeps } from "../core/deps.ts";
+import type { WorkerDeps } from "../../services/core/deps.ts";
 
 const dayMs = 24 * 3_600_000;
 const purgedAtOnce = 500;

@@ -5,11 +5,15 @@ import { jobEvents } from "../../events/pipeline/job.ts";
 import { pipelineEvents } from "../../events/pipeline/pipeline.ts";
 import type { Job } from "../../platform/queue/queue.ts";
 import { endsOf, type JobEnd } from "../../projections/pipeline/follower.ts";
-import type { WorkerDeps } from "../core/deps.ts";
+import type { WorkerDeps } from "../../services/core/deps.ts";
+import {
+  advancePipeline,
+  advanceQueue,
+  queuePlainFollowers,
+} from "../../services/pipeline/advance.ts";
+import { freeGroup } from "../../services/pipeline/resource-group.ts";
 import type { Reactor } from "../core/reactor.ts";
 import { defineWorker } from "../core/worker.ts";
-import { advancePipeline, advanceQueue, queuePlainFollowers } from "./advance.ts";
-import { freeGroup } from "./resource-group.ts";
 
 const Position = z.string().regex(/^\d+$/).nullable();
 

@@ -1,9 +1,9 @@
-import { fileBytesMax } from "../../platform/pipeline-file/document.ts";
-import type { FoundArtifact } from "../../platform/pipeline-file/include.ts";
+import { fileBytesMax } from "../../pipeline-file/document.ts";
+import type { FoundArtifact } from "../../pipeline-file/include.ts";
 import { readZipFile, type ZipContent } from "../../platform/zip/zip-file.ts";
 import { artifactsOf } from "../../projections/agent/artifact.ts";
 import { jobsWithArtifacts } from "../../projections/pipeline/query.ts";
-import type { WorkerDeps } from "../core/deps.ts";
+import type { WorkerDeps } from "../../services/core/deps.ts";
 
 type Wanted = Readonly<{ job: string; path: string }>;
 

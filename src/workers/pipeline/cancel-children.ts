@@ -5,10 +5,10 @@ import { PipelineId } from "../../events/pipeline/id.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { openChildren } from "../../projections/pipeline/push.ts";
 import type { PipelineRow } from "../../projections/pipeline/table.ts";
+import { cancelPipeline, unlessEnded } from "../../services/pipeline/lifecycle.ts";
+import type { AdvanceDeps, Cause } from "../../services/pipeline/order-job.ts";
 import type { Reactor } from "../core/reactor.ts";
 import { defineWorker } from "../core/worker.ts";
-import { cancelPipeline, unlessEnded } from "./lifecycle.ts";
-import type { AdvanceDeps, Cause } from "./order-job.ts";
 
 const queue = "pipeline-cancel-children";
 

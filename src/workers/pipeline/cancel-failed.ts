@@ -4,10 +4,10 @@ import { bySystem } from "../../events/core/system.ts";
 import { PipelineId } from "../../events/pipeline/id.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { findPipelineById, jobsInOrder } from "../../projections/pipeline/query.ts";
+import { settled } from "../../services/pipeline/advance.ts";
+import { cancelPipeline, unlessEnded } from "../../services/pipeline/lifecycle.ts";
 import type { Reactor } from "../core/reactor.ts";
 import { defineWorker } from "../core/worker.ts";
-import { settled } from "./advance.ts";
-import { cancelPipeline, unlessEnded } from "./lifecycle.ts";
 
 const queue = "pipeline-cancel-failed";
 

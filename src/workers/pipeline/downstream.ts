@@ -9,14 +9,18 @@ import type { JobRow, PipelineRow } from "../../projections/pipeline/table.ts";
 import { findProjectById, type ProjectRow } from "../../projections/project/project.ts";
 import { findProjectByPath } from "../../projections/project/project-path.ts";
 import { findRef } from "../../projections/repository/git-ref.ts";
-import type { WorkerDeps } from "../core/deps.ts";
+import type { WorkerDeps } from "../../services/core/deps.ts";
+import {
+  type CreatedPipeline,
+  type NewPipeline,
+  noPipelineReason,
+} from "../../services/pipeline/create.ts";
+import { expansionOf, handedVariables } from "../../services/pipeline/downstream-variable.ts";
+import { actorOfJob, findJobRun, type JobRun } from "../../services/pipeline/job-run.ts";
+import { mayRunOn } from "../../services/pipeline/ref-right.ts";
+import { startPipeline } from "../../services/pipeline/start.ts";
 import { passing } from "../core/set-aside.ts";
 import { artifactFile } from "./artifact-file.ts";
-import { type CreatedPipeline, type NewPipeline, noPipelineReason } from "./create.ts";
-import { expansionOf, handedVariables } from "./downstream-variable.ts";
-import { actorOfJob, findJobRun, type JobRun } from "./job-run.ts";
-import { mayRunOn } from "./ref-right.ts";
-import { startPipeline } from "./start.ts";
 
 /** Deeper ones are a mistake: each level may start several pipelines. */
 const depthMax = 3;

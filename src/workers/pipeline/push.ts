@@ -9,12 +9,12 @@ import { type RepositoryEvent, repositoryEvents } from "../../events/repository/
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { refsOfPush } from "../../projections/pipeline/push.ts";
 import { findProjectById } from "../../projections/project/project.ts";
-import type { WorkerDeps } from "../core/deps.ts";
+import type { WorkerDeps } from "../../services/core/deps.ts";
+import { type Turn, takeTurn } from "../../services/pipeline/push-order.ts";
+import { startPipeline } from "../../services/pipeline/start.ts";
 import type { Reactor } from "../core/reactor.ts";
 import { defineWorker } from "../core/worker.ts";
-import { type Turn, takeTurn } from "./push-order.ts";
 import { creationSeats, creationsAtOnce } from "./seat.ts";
-import { startPipeline } from "./start.ts";
 
 const queue = "pipeline-create";
 /** A push of more refs starts no pipeline. */

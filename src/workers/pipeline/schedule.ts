@@ -2,8 +2,6 @@ import { z } from "zod";
 
 import { handle } from "../../commands/core/handle.ts";
 import { pipelineSchedule } from "../../commands/pipeline/schedule.ts";
-import type { EventMetadata } from "../../events/core/event.ts";
-import { ObjectId } from "../../events/core/ids.ts";
 import { bySystem } from "../../events/core/system.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { nextRun } from "../../platform/time/cron.ts";
@@ -13,14 +11,14 @@ import {
   type ScheduleRow,
 } from "../../projections/pipeline/schedule.ts";
 import { findProjectById } from "../../projections/project/project.ts";
-import { findRef } from "../../projections/repository/git-ref.ts";
-import type { WorkerDeps } from "../core/deps.ts";
+import type { WorkerDeps } from "../../services/core/deps.ts";
+import { mayRunOn } from "../../services/pipeline/ref-right.ts";
+import { refOf, runSchedule } from "../../services/pipeline/run-schedule.ts";
 import { defineWorker } from "../core/worker.ts";
-import { mayRunOn } from "./ref-right.ts";
 import { creationSeats, creationsAtOnce } from "./seat.ts";
-import { startPipeline } from "./start.ts";
 
 const queue = "pipeline-schedule";
+
 const atOnce = 500;
 
 /** A job for each schedule whose time has come. */
@@ -85,29 +83,4 @@ async function runDue(
 async function ownerMayStart(deps: WorkerDeps, row: ScheduleRow): Promise<boolean> {
   const project = await findProjectById(deps.db, row.project_id);
   return project !== undefined && (await mayRunOn(deps, project, row.owner_id, refOf(row)));
-}
-
-/** What a schedule runs on. */
-export const refOf = ({ ref, is_tag: isTag }: Pick<ScheduleRow, "ref" | "is_tag">) =>
-  ({ ref, isTag, mergeRequest: null }) as const;
-
-type RunDeps = Parameters<typeof startPipeline>[0];
-
-/** @returns undefined when the branch, the tag or the project is gone */
-export async function runSchedule(deps: RunDeps, row: ScheduleRow, metadata: EventMetadata) {
-  const project = await findProjectById(deps.db, row.project_id);
-  const found = await findRef(deps.db, row.project_id, row.is_tag ? "tag" : "branch", row.ref);
-  if (project === undefined || !found?.commit_id) return undefined;
-  const text = row.variables === null ? null : await deps.vault.open(row.variables);
-  const variables = text === null ? {} : z.record(z.string(), z.string()).parse(JSON.parse(text));
-  const origin = {
-    ...refOf(row),
-    commitId: ObjectId.parse(found.commit_id),
-    beforeCommitId: null,
-    source: "SCHEDULE",
-    userId: row.owner_id,
-    parent: null,
-    startedBy: { kind: "SCHEDULE", id: row.id },
-  } as const;
-  return startPipeline(deps, { project, origin, variables, metadata });
 }

@@ -1,5 +1,5 @@
+import { pipelinesBusy, waitingPerUserMax } from "../../pipeline-file/compiler.ts";
 import { Limit } from "../../platform/limit.ts";
-import { pipelinesBusy, waitingPerUserMax } from "../../platform/pipeline-file/compiler.ts";
 
 /** Those of one user that are created or wait for a seat: two pushes of as many refs as start pipelines. */
 const perUserMax = 200;

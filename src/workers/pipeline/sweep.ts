@@ -4,9 +4,9 @@ import { bySystem } from "../../events/core/system.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { expiredPipelines } from "../../projections/pipeline/lifetime.ts";
 import { overduePipelines, unnumberedPipelines } from "../../projections/pipeline/query.ts";
-import type { WorkerDeps } from "../core/deps.ts";
-import { advanceQueue } from "./advance.ts";
-import { numberPipeline } from "./create.ts";
+import type { WorkerDeps } from "../../services/core/deps.ts";
+import { advanceQueue } from "../../services/pipeline/advance.ts";
+import { numberPipeline } from "../../services/pipeline/create.ts";
 
 const deletedAtOnce = 500;
 const numberedAtOnce = 100;

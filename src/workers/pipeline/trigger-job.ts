@@ -5,14 +5,14 @@ import { isFinished } from "../../events/pipeline/status.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { findJobById, findJobSpec, findPipelineById } from "../../projections/pipeline/query.ts";
 import type { JobRow } from "../../projections/pipeline/table.ts";
-import type { WorkerDeps } from "../core/deps.ts";
+import type { WorkerDeps } from "../../services/core/deps.ts";
+import { triggerQueue } from "../../services/pipeline/advance.ts";
+import { actorOfJob } from "../../services/pipeline/job-run.ts";
+import { type Cause, orderJob } from "../../services/pipeline/order-job.ts";
 import type { Reactor } from "../core/reactor.ts";
 import { defineWorker } from "../core/worker.ts";
-import { triggerQueue } from "./advance.ts";
 import { cancelChild } from "./cancel-children.ts";
 import { startDownstream } from "./downstream.ts";
-import { actorOfJob } from "./job-run.ts";
-import { type Cause, orderJob } from "./order-job.ts";
 import { creationSeats, creationsAtOnce } from "./seat.ts";
 
 /** Carries out jobs that start another pipeline. Every step may be repeated. */

@@ -4,13 +4,13 @@ import { stepOf } from "../../commands/core/step.ts";
 import { project } from "../../commands/project/project.ts";
 import type { EventMetadata } from "../../events/core/event.ts";
 import { branchPrefix } from "../../events/repository/repository.ts";
-import { refRecorder } from "../../git/ref-recorder.ts";
-import { type RefUpdate, updateRefs } from "../../platform/git/ref-update.ts";
-import { type Remote, RemoteFailure } from "../../platform/git/remote.ts";
-import type { Refs, Repository } from "../../platform/git/repository.ts";
+import { type RefUpdate, updateRefs } from "../../git/ref-update.ts";
+import { type Remote, RemoteFailure } from "../../git/remote.ts";
+import type { Refs, Repository } from "../../git/repository.ts";
 import type { ProjectRow } from "../../projections/project/project.ts";
 import { refChangeRefused, ruleProtections } from "../../projections/protection/applicable.ts";
-import type { WorkerDeps } from "../core/deps.ts";
+import type { WorkerDeps } from "../../services/core/deps.ts";
+import { refRecorder } from "../../services/git/ref-recorder.ts";
 
 export type PullSubject = Readonly<{
   project: ProjectRow;

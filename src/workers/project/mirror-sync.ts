@@ -5,10 +5,10 @@ import { currentState, handle } from "../../commands/core/handle.ts";
 import { type Mirror, type MirrorCommand, mirror } from "../../commands/project/mirror.ts";
 import type { EventMetadata } from "../../events/core/event.ts";
 import { bySystem } from "../../events/core/system.ts";
+import { openRemote, RemoteFailure } from "../../git/remote.ts";
 import { noLimit } from "../../platform/blob/room.ts";
 import { asCaller } from "../../platform/caller.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
-import { openRemote, RemoteFailure } from "../../platform/git/remote.ts";
 import type { Job } from "../../platform/queue/queue.ts";
 import { findSettings } from "../../projections/instance/settings.ts";
 import {
@@ -18,7 +18,7 @@ import {
 } from "../../projections/project/mirror-sync.ts";
 import { findProjectById, type ProjectRow } from "../../projections/project/project.ts";
 import { projectBytesLeft, roomInRepository } from "../../projections/project/repository-size.ts";
-import type { WorkerDeps } from "../core/deps.ts";
+import type { WorkerDeps } from "../../services/core/deps.ts";
 import { defineWorker } from "../core/worker.ts";
 import { pull } from "./mirror-pull.ts";
 import { dropSync, endTurn, keepTurn, takeTurn, turnMs } from "./mirror-turn.ts";

@@ -7,7 +7,7 @@ import type { Job } from "../../platform/queue/queue.ts";
 import { findSettings } from "../../projections/instance/settings.ts";
 import { pushMirrors } from "../../projections/project/mirror-sync.ts";
 import { findProjectById } from "../../projections/project/project.ts";
-import type { WorkerDeps } from "../core/deps.ts";
+import type { WorkerDeps } from "../../services/core/deps.ts";
 import type { Reactor } from "../core/reactor.ts";
 import { mirrorJob } from "./mirror-sync.ts";
 import { dropSync, dueMirrors, scheduleSync } from "./mirror-turn.ts";

@@ -12,7 +12,7 @@ import type { Job } from "../../platform/queue/queue.ts";
 import type { AuditEntryRow } from "../../projections/audit/entry.ts";
 import { dropSnapshots } from "../../projections/audit/snapshot.ts";
 import { projectsDeletedBefore } from "../../projections/project/project.ts";
-import type { WorkerDeps } from "../core/deps.ts";
+import type { WorkerDeps } from "../../services/core/deps.ts";
 import type { Reactor } from "../core/reactor.ts";
 import { defineWorker } from "../core/worker.ts";
 

@@ -13,16 +13,16 @@ import {
   repositoryEvents,
   repositoryStream,
 } from "../../events/repository/repository.ts";
+import { commitsBetween } from "../../git/push/commits.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
-import { commitsBetween } from "../../platform/git/push/commits.ts";
 import { clipText, storableText } from "../../platform/storable-text.ts";
 import { ownIssue, referencesIn } from "../../platform/text-reference.ts";
 import { findIssue } from "../../projections/issue/list.ts";
 import { findProjectById, type ProjectRow } from "../../projections/project/project.ts";
 import { findRef } from "../../projections/repository/git-ref.ts";
 import { actingRole } from "../../projections/team/acting-role.ts";
-import { causedBy } from "../core/caused-by.ts";
-import type { WorkerDeps } from "../core/deps.ts";
+import { causedBy } from "../../services/core/caused-by.ts";
+import type { WorkerDeps } from "../../services/core/deps.ts";
 import type { Reactor } from "../core/reactor.ts";
 import { defineWorker } from "../core/worker.ts";
 

@@ -4,7 +4,7 @@ import { idInStream } from "../../events/core/stream.ts";
 import { repositoryEvents } from "../../events/repository/repository.ts";
 import { BoundedCache } from "../../platform/bounded-cache.ts";
 import { shownRevision } from "../../projections/repository/git-ref.ts";
-import type { WorkerDeps } from "../core/deps.ts";
+import type { WorkerDeps } from "../../services/core/deps.ts";
 import type { Reactor } from "../core/reactor.ts";
 import { defineWorker } from "../core/worker.ts";
 import { measure } from "./size.ts";

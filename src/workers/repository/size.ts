@@ -13,7 +13,7 @@ import {
   noRepository,
 } from "../../projections/project/repository-size.ts";
 import { projectOfRelease } from "../../projections/release/release.ts";
-import type { WorkerDeps } from "../core/deps.ts";
+import type { WorkerDeps } from "../../services/core/deps.ts";
 import type { Reactor } from "../core/reactor.ts";
 import { defineWorker } from "../core/worker.ts";
 

@@ -8,8 +8,8 @@ import { emailStream } from "../../events/core/reservation.ts";
 import { idInStream } from "../../events/core/stream.ts";
 import { recoveryEvents } from "../../events/user/recovery.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
-import { causedBy } from "../core/caused-by.ts";
-import type { WorkerDeps } from "../core/deps.ts";
+import { causedBy } from "../../services/core/caused-by.ts";
+import type { WorkerDeps } from "../../services/core/deps.ts";
 import type { Reactor } from "../core/reactor.ts";
 
 const hourMs = 60 * 60_000;

@@ -12,11 +12,11 @@ import { deterministicId } from "../../platform/deterministic-id.ts";
 import { MailRefused } from "../../platform/mailer.ts";
 import type { Job } from "../../platform/queue/queue.ts";
 import { mailsBefore, waitingMails } from "../../projections/user/mail.ts";
-import { causedBy, type Loaded, load } from "../core/caused-by.ts";
-import type { WorkerDeps } from "../core/deps.ts";
+import { causedBy, type Loaded, load } from "../../services/core/caused-by.ts";
+import type { WorkerDeps } from "../../services/core/deps.ts";
+import { writeMail } from "../../services/user/mail-text.ts";
 import type { Reactor } from "../core/reactor.ts";
 import { defineWorker } from "../core/worker.ts";
-import { writeMail } from "./mail-text.ts";
 
 const queue = "mail";
 /** Applies to sent and unsent mails: an address is not kept longer than the outbox shows it. */

@@ -8,8 +8,8 @@ import { findProjectById } from "../../projections/project/project.ts";
 import { possibleReaders } from "../../projections/team/reader.ts";
 import { wantsMail } from "../../projections/user/notification-preference.ts";
 import { findUsersByAlias, findUsersById } from "../../projections/user/user.ts";
-import { load } from "../core/caused-by.ts";
-import type { WorkerDeps } from "../core/deps.ts";
+import { load } from "../../services/core/caused-by.ts";
+import type { WorkerDeps } from "../../services/core/deps.ts";
 import { scheduleMail } from "./mail.ts";
 
 /** Older events are not worth a notification. */

@@ -14,13 +14,13 @@ import {
   repositoryStream,
 } from "../../events/repository/repository.ts";
 import { pushCountEvents, pushCountStream } from "../../events/user/push-count.ts";
+import { countPushedExtensions } from "../../git/push/extension.ts";
+import type { Repository } from "../../git/repository.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
-import { countPushedExtensions } from "../../platform/git/push/extension.ts";
-import type { Repository } from "../../platform/git/repository.ts";
 import { countedTips } from "../../projections/user/push-count.ts";
-import { asyncCommit } from "../core/async-commit.ts";
-import { causedBy } from "../core/caused-by.ts";
-import type { WorkerDeps } from "../core/deps.ts";
+import { asyncCommit } from "../../services/core/async-commit.ts";
+import { causedBy } from "../../services/core/caused-by.ts";
+import type { WorkerDeps } from "../../services/core/deps.ts";
 import type { Reactor } from "../core/reactor.ts";
 import { defineWorker } from "../core/worker.ts";
 import { measure } from "../repository/size.ts";

@@ -2,7 +2,7 @@ import { currentState } from "../../commands/core/handle.ts";
 import { project } from "../../commands/project/project.ts";
 import type { ProjectId } from "../../events/core/ids.ts";
 import { findProjectById } from "../../projections/project/project.ts";
-import type { WorkerDeps } from "../core/deps.ts";
+import type { WorkerDeps } from "../../services/core/deps.ts";
 
 /** The read model may be behind the log, which alone ends a delivery or a replay for good. */
 export async function isDeleted(

@@ -4,11 +4,17 @@ import { WebhookDeliveryId, WebhookId } from "../../events/core/ids.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { Limit } from "../../platform/limit.ts";
 import type { Job } from "../../platform/queue/queue.ts";
-import type { WorkerDeps } from "../core/deps.ts";
+import type { WorkerDeps } from "../../services/core/deps.ts";
+import {
+  claimFirst,
+  type Ended,
+  endFirst,
+  endRetry,
+  endTurn,
+} from "../../services/webhook/outbox.ts";
 import { defineWorker } from "../core/worker.ts";
 import { attempt, type Next, type SettingsOf, settingsReader } from "./attempt.ts";
 import { deliveryQueue, retryQueue, turnJob } from "./dispatch.ts";
-import { claimFirst, type Ended, endFirst, endRetry, endTurn } from "./outbox.ts";
 
 /** A turn ends after so many deliveries or this long, to let other webhooks have theirs. */
 const deliveriesPerTurn = 50;

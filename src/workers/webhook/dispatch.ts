@@ -5,9 +5,9 @@ import { idInStream } from "../../events/core/stream.ts";
 import { webhookDeliveryEvents } from "../../events/webhook/delivery.ts";
 import { webhookEvents } from "../../events/webhook/webhook.ts";
 import type { Job } from "../../platform/queue/queue.ts";
-import type { WorkerDeps } from "../core/deps.ts";
+import type { WorkerDeps } from "../../services/core/deps.ts";
+import { enqueue, type InLine } from "../../services/webhook/outbox.ts";
 import type { Reactor } from "../core/reactor.ts";
-import { enqueue, type InLine } from "./outbox.ts";
 
 export const deliveryQueue = "webhook-delivery";
 export const retryQueue = "webhook-retry";

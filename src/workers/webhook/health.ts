@@ -2,8 +2,8 @@ import { handle } from "../../commands/core/handle.ts";
 import { webhook } from "../../commands/webhook/webhook.ts";
 import type { Recorded } from "../../events/core/event.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
-import { causedBy } from "../core/caused-by.ts";
-import type { WorkerDeps } from "../core/deps.ts";
+import { causedBy } from "../../services/core/caused-by.ts";
+import type { WorkerDeps } from "../../services/core/deps.ts";
 
 /** Nothing but failure for this long switches a webhook off. */
 const failingMaxMs = 5 * 24 * 60 * 60_000;

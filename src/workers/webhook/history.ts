@@ -1,5 +1,5 @@
 import type { Recorded } from "../../events/core/event.ts";
-import type { WorkerDeps } from "../core/deps.ts";
+import type { WorkerDeps } from "../../services/core/deps.ts";
 
 /** Events held beyond the wanted number before the newest ones are dropped. */
 const slack = 1_000;

@@ -4,7 +4,7 @@ import { bySystem } from "../../events/core/system.ts";
 import { webhookLogId } from "../../events/webhook/log.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { firstDeliveryEnd } from "../../projections/webhook/delivery.ts";
-import type { WorkerDeps } from "../core/deps.ts";
+import type { WorkerDeps } from "../../services/core/deps.ts";
 
 const dayMs = 24 * 3_600_000;
 

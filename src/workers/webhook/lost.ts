@@ -3,10 +3,10 @@ import type { Knex } from "knex";
 import { webhookDelivery } from "../../commands/webhook/delivery.ts";
 import type { WebhookDeliveryId, WebhookId } from "../../events/core/ids.ts";
 import type { EventStore } from "../../platform/event-store/event-store.ts";
-import { load } from "../core/caused-by.ts";
-import type { WorkerDeps } from "../core/deps.ts";
+import { load } from "../../services/core/caused-by.ts";
+import type { WorkerDeps } from "../../services/core/deps.ts";
+import { enqueue, putBesideLine } from "../../services/webhook/outbox.ts";
 import { turnJob, webhookDispatch } from "./dispatch.ts";
-import { enqueue, putBesideLine } from "./outbox.ts";
 
 const lostMax = 1_000;
 

@@ -7,7 +7,7 @@ import {
 } from "../../events/team/membership.ts";
 import type { WebhookTopic } from "../../events/webhook/webhook.ts";
 import { findUserById } from "../../projections/user/user.ts";
-import type { WorkerDeps } from "../core/deps.ts";
+import type { WorkerDeps } from "../../services/core/deps.ts";
 import type { PayloadBuilder } from "./payload.ts";
 
 /** COLLABORATOR_*: who comes to a project, goes, or gets another role there. */

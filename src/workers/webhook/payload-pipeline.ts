@@ -11,7 +11,7 @@ import type { WebhookTopic } from "../../events/webhook/webhook.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { findPipelineById, pipelineIds } from "../../projections/pipeline/query.ts";
 import { findProjectById } from "../../projections/project/project.ts";
-import type { WorkerDeps } from "../core/deps.ts";
+import type { WorkerDeps } from "../../services/core/deps.ts";
 import type { PayloadBuilder } from "./payload.ts";
 
 /** PIPELINE_*: a pipeline was created, or ended with success, a failure or warnings. */

@@ -9,19 +9,15 @@ import {
   repositoryStream,
 } from "../../events/repository/repository.ts";
 import type { WebhookTopic } from "../../events/webhook/webhook.ts";
-import { nullObjectId } from "../../platform/git/name.ts";
-import {
-  type PushedCommit,
-  type PushSummary,
-  summarisePush,
-} from "../../platform/git/push/summary.ts";
-import type { Repository } from "../../platform/git/repository.ts";
+import { nullObjectId } from "../../git/name.ts";
+import { type PushedCommit, type PushSummary, summarisePush } from "../../git/push/summary.ts";
+import type { Repository } from "../../git/repository.ts";
 import { unreachable } from "../../platform/invariant.ts";
 import { clipJson, jsonBytes } from "../../platform/storable-text.ts";
 import { findProjectById } from "../../projections/project/project.ts";
 import { refAfterPush } from "../../projections/repository/ref-history.ts";
 import { findUserById } from "../../projections/user/user.ts";
-import type { WorkerDeps } from "../core/deps.ts";
+import type { WorkerDeps } from "../../services/core/deps.ts";
 import type { PayloadBuilder } from "./payload.ts";
 
 const commitsMax = 20;

@@ -3,7 +3,7 @@ import type { ProjectId, WebhookId } from "../../events/core/ids.ts";
 import type { WebhookTopic } from "../../events/webhook/webhook.ts";
 import { type Addresses, transportUrls } from "../../projections/project/address.ts";
 import type { ProjectRow } from "../../projections/project/project.ts";
-import type { WorkerDeps } from "../core/deps.ts";
+import type { WorkerDeps } from "../../services/core/deps.ts";
 
 /** An event of a project that webhooks may subscribe to. */
 export type Notification = Readonly<{

@@ -2,7 +2,7 @@ import { decode } from "../../events/core/decode.ts";
 import type { Recorded } from "../../events/core/event.ts";
 import { type ProjectEvent, projectEvents, projectStream } from "../../events/project/project.ts";
 import type { ProjectRow } from "../../projections/project/project.ts";
-import type { WorkerDeps } from "../core/deps.ts";
+import type { WorkerDeps } from "../../services/core/deps.ts";
 
 /** What payloads say of a project beside its names and addresses, which work only as they are now. */
 type Profile = Pick<ProjectRow, "title" | "language" | "is_private">;

@@ -1,11 +1,11 @@
 import { webhookDelivery } from "../../commands/webhook/delivery.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { stuckReplays } from "../../projections/webhook/replay.ts";
-import { load } from "../core/caused-by.ts";
-import type { WorkerDeps } from "../core/deps.ts";
+import { load } from "../../services/core/caused-by.ts";
+import type { WorkerDeps } from "../../services/core/deps.ts";
+import { endRetry, stuckSince } from "../../services/webhook/outbox.ts";
 import { retryJob } from "./delivery.ts";
 import { turnJob } from "./dispatch.ts";
-import { endRetry, stuckSince } from "./outbox.ts";
 import { replayJob } from "./replay.ts";
 
 /** Longer than a job waits in a healthy queue; what stands still for longer has lost its job. */

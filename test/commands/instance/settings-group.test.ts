@@ -2,7 +2,7 @@ import { expect } from "chai";
 
 import { defaultsOfGroup, settingsGroups } from "../../../src/commands/instance/settings-group.ts";
 import { settingsDefaults } from "../../../src/events/instance/settings.ts";
-import { settingsRoutes } from "../../../src/http/instance/settings.ts";
+import { settingsRoutes } from "../../../src/http/api/instance/settings.ts";
 
 describe("the groups of settings", () => {
   it("are those of the routes", () => {

@@ -63,7 +63,7 @@ describe("the errors of a problem document", () => {
     const writers = files.filter((_, at) => /"application\/problem\+json"/.test(sources[at] ?? ""));
     expect(writers).to.deep.equal([
       path.join("src", "http", "core", "errors.ts"),
-      path.join("src", "http", "openapi", "openapi.ts"),
+      path.join("src", "http", "api", "openapi", "openapi.ts"),
     ]);
     const setting = files.filter((_, at) => /status\s*=\s*4\d\d/.test(codeOf(sources[at] ?? "")));
     expect(setting).to.deep.equal([]);

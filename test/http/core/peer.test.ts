@@ -8,7 +8,7 @@ import { accessLog } from "../../../src/http/core/access-log.ts";
 import { clientSignal, whenClosed } from "../../../src/http/core/peer.ts";
 import { transferLimits } from "../../../src/http/core/serve.ts";
 import { watchConnection } from "../../../src/http/core/stream.ts";
-import { documentsFor } from "../../../src/http/registry/proxy/document-budget.ts";
+import { documentsFor } from "../../../src/http/protocol/package/proxy/document-budget.ts";
 
 const response = () => {
   const req = new IncomingMessage(new Socket());

@@ -2,7 +2,7 @@ import { expect } from "chai";
 import type { AnyEvent } from "../../../src/events/core/event.ts";
 import { PackageId } from "../../../src/events/core/ids.ts";
 import { packageVersionStream } from "../../../src/events/package/version.ts";
-import { packageVersionIdOf } from "../../../src/platform/package/coordinates.ts";
+import { packageVersionIdOf } from "../../../src/package/core/coordinates.ts";
 import { type AuditEntryRow, auditEntryProjection } from "../../../src/projections/audit/entry.ts";
 import { type AuditFilter, listAuditEntries } from "../../../src/projections/audit/entry-query.ts";
 import { history, metadataFor } from "../../support/app/history.ts";

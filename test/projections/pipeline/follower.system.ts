@@ -9,7 +9,7 @@ import type { PipelineStatus } from "../../../src/events/pipeline/status.ts";
 import { endsOf } from "../../../src/projections/pipeline/follower.ts";
 import { pipelineProjection } from "../../../src/projections/pipeline/pipeline.ts";
 import { type JobRow, nameKeyOf, pipelineTables } from "../../../src/projections/pipeline/table.ts";
-import { waiting } from "../../../src/workers/pipeline/advance.ts";
+import { waiting } from "../../../src/services/pipeline/advance.ts";
 import { jobIdOf, pipelineId, projectId } from "../../support/agent/pipeline.ts";
 import { reset } from "../../support/app/projection.ts";
 import { randomNumbers } from "../../support/app/random.ts";

@@ -3,11 +3,11 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { expect } from "chai";
 import Koa from "koa";
 
-import { pageCookies } from "../../../src/http/page/cookie.ts";
-import { walkTar } from "../../../src/platform/package/tar-walk.ts";
-import { readTarEntry } from "../../../src/platform/package/tarball.ts";
-import { readZipEntry } from "../../../src/platform/package/zip.ts";
-import { walkZip } from "../../../src/platform/package/zip-walk.ts";
+import { pageCookies } from "../../../src/http/page/core/cookie.ts";
+import { walkTar } from "../../../src/package/core/tar-walk.ts";
+import { readTarEntry } from "../../../src/package/core/tarball.ts";
+import { readZipEntry } from "../../../src/package/core/zip.ts";
+import { walkZip } from "../../../src/package/core/zip-walk.ts";
 import { expectLinear } from "../../support/app/growth.ts";
 import { type ArchiveFile, filesOf, tar, tgz, zip } from "../../support/git/archive.ts";
 

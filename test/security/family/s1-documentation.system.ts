@@ -1,6 +1,6 @@
 import { expect } from "chai";
 
-import { openApi, openApiInTurns } from "../../../src/http/openapi/openapi.ts";
+import { openApi, openApiInTurns } from "../../../src/http/api/openapi/openapi.ts";
 import { routes } from "../../../src/http/routes.ts";
 import { longestTurnMs } from "../../support/app/longest-turn.ts";
 

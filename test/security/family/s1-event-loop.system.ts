@@ -5,10 +5,10 @@ import {
   type ProtectionRule,
   protectionStream,
 } from "../../../src/events/protection/protection.ts";
-import { protectedFrom } from "../../../src/git/protection.ts";
 import { compileTemplate, matchesTemplate } from "../../../src/platform/name-template.ts";
 import { findProjectById } from "../../../src/projections/project/project.ts";
 import { ruleProtections } from "../../../src/projections/protection/applicable.ts";
+import { protectedFrom } from "../../../src/services/git/protection.ts";
 import { startTestApp, type TestUser } from "../../support/app/app.ts";
 import { leastLongestTurnMs } from "../../support/app/longest-turn.ts";
 import { randomNumbers } from "../../support/app/random.ts";

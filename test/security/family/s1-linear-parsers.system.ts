@@ -1,42 +1,37 @@
 import { Readable } from "node:stream";
 import { expect } from "chai";
 import type { Context } from "koa";
+import { parseCommandRequest } from "../../../src/git/command-request.ts";
+import { lfsPointer } from "../../../src/git/lfs-pointer.ts";
+import { isRefName, isWritablePath, repositoryPath } from "../../../src/git/name.ts";
+import { parseCommit, parseTag, parseTree, subjectOf } from "../../../src/git/object/object.ts";
+import { cleanMessage } from "../../../src/git/object/writer.ts";
+import { packet } from "../../../src/git/pkt-line.ts";
+import { parsePushHead } from "../../../src/git/push/request.ts";
+import { readGpgStatus, sshSignerOf } from "../../../src/git/signature/signature.ts";
+import { rawEntries } from "../../../src/git/tree-edit.ts";
 import { basicCredentials } from "../../../src/http/access/credentials.ts";
+import { returnPath } from "../../../src/http/access/return-to.ts";
 import { readForm, readJson } from "../../../src/http/core/body.ts";
-import { byteRange } from "../../../src/http/file/byte-range.ts";
-import { receiveFiles } from "../../../src/http/file/multipart.ts";
-import { returnPath } from "../../../src/http/login/return-to.ts";
-import { parseCommandRequest } from "../../../src/platform/git/command-request.ts";
-import { lfsPointer } from "../../../src/platform/git/lfs-pointer.ts";
-import { isRefName, isWritablePath, repositoryPath } from "../../../src/platform/git/name.ts";
-import {
-  parseCommit,
-  parseTag,
-  parseTree,
-  subjectOf,
-} from "../../../src/platform/git/object/object.ts";
-import { cleanMessage } from "../../../src/platform/git/object/writer.ts";
-import { packet } from "../../../src/platform/git/pkt-line.ts";
-import { parsePushHead } from "../../../src/platform/git/push/request.ts";
-import { readGpgStatus, sshSignerOf } from "../../../src/platform/git/signature.ts";
-import { rawEntries } from "../../../src/platform/git/tree-edit.ts";
+import { byteRange } from "../../../src/http/core/file/byte-range.ts";
+import { receiveFiles } from "../../../src/http/core/file/multipart.ts";
+import { composerName } from "../../../src/package/composer/format.ts";
+import { parseDcf } from "../../../src/package/cran/format.ts";
+import { parseControl } from "../../../src/package/debian/format.ts";
+import { genericName, plainVersion } from "../../../src/package/generic/format.ts";
+import { moduleNamed } from "../../../src/package/go/format.ts";
+import { mavenBaseVersion, mavenName } from "../../../src/package/maven/format.ts";
+import { npmName, npmVersion } from "../../../src/package/npm/format.ts";
+import { nugetName, nugetVersion } from "../../../src/package/nuget/format.ts";
+import { pypiName, pypiVersion } from "../../../src/package/pypi/format.ts";
+import { gemYaml } from "../../../src/package/rubygem/format.ts";
 import { parseCertificates } from "../../../src/platform/identity/certificate.ts";
 import { parseXml } from "../../../src/platform/identity/xml.ts";
 import { readSshPublicKey } from "../../../src/platform/key/ssh-key.ts";
 import { matchesTemplate } from "../../../src/platform/name-template.ts";
 import { checkOutboundUrl } from "../../../src/platform/outbound/url.ts";
-import { composerName } from "../../../src/platform/package/composer.ts";
-import { parseDcf } from "../../../src/platform/package/cran.ts";
-import { parseControl } from "../../../src/platform/package/debian.ts";
-import { genericName, plainVersion } from "../../../src/platform/package/generic.ts";
-import { moduleNamed } from "../../../src/platform/package/go.ts";
-import { mavenBaseVersion, mavenName } from "../../../src/platform/package/maven.ts";
-import { npmName, npmVersion } from "../../../src/platform/package/npm.ts";
-import { nugetName, nugetVersion } from "../../../src/platform/package/nuget.ts";
-import { pypiName, pypiVersion } from "../../../src/platform/package/pypi.ts";
-import { gemYaml } from "../../../src/platform/package/rubygem.ts";
+import { parseDotenv } from "../../../src/services/pipeline/reported-variable.ts";
 import { parseSshCommand } from "../../../src/ssh/command.ts";
-import { parseDotenv } from "../../../src/workers/pipeline/reported-variable.ts";
 import { expectLinear } from "../../support/app/growth.ts";
 import { leastOf, processorMs } from "../../support/app/measure.ts";
 import { parsePatch } from "../../support/git/patch.ts";

@@ -1,9 +1,8 @@
 import { expect } from "chai";
-
+import { entryPaths } from "../../../src/package/core/entry-path.ts";
+import { checkNugetDependencies, isSemVer2 } from "../../../src/package/nuget/format.ts";
 import { AnsiLines } from "../../../src/platform/ansi.ts";
 import { openLog } from "../../../src/platform/log.ts";
-import { entryPaths } from "../../../src/platform/package/entry-path.ts";
-import { checkNugetDependencies, isSemVer2 } from "../../../src/platform/package/nuget.ts";
 import { processorMs } from "../../support/app/measure.ts";
 
 /** A hundred times what each of them takes, and a tenth of what any of them took while it was quadratic. */

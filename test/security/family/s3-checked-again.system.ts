@@ -6,8 +6,8 @@ import ssh2, { type ClientChannel } from "ssh2";
 
 import type { EventMetadata } from "../../../src/events/core/event.ts";
 import { projectStream } from "../../../src/events/project/project.ts";
-import { packet } from "../../../src/platform/git/pkt-line.ts";
-import { fillFork } from "../../../src/workers/project/fork.ts";
+import { packet } from "../../../src/git/pkt-line.ts";
+import { fillFork } from "../../../src/services/project/fork.ts";
 import { type Send, startTestApp, type TestProject, type TestUser } from "../../support/app/app.ts";
 import { eventually } from "../../support/app/eventually.ts";
 import { keyPair } from "../../support/client/ssh.ts";

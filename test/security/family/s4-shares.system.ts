@@ -3,9 +3,8 @@ import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { expect } from "chai";
-
+import { flushPacket, packet } from "../../../src/git/pkt-line.ts";
 import { asCaller } from "../../../src/platform/caller.ts";
-import { flushPacket, packet } from "../../../src/platform/git/pkt-line.ts";
 import { Limit } from "../../../src/platform/limit.ts";
 import { neighbourhoodOf } from "../../../src/platform/network.ts";
 import { eventually } from "../../support/app/eventually.ts";

@@ -2,9 +2,9 @@ import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { expect } from "chai";
 
-import { archiveStream } from "../../../src/platform/git/archive.ts";
-import { type PackProcess, startTalkingService } from "../../../src/platform/git/pack-service.ts";
-import { flushPacket, packet } from "../../../src/platform/git/pkt-line.ts";
+import { archiveStream } from "../../../src/git/archive.ts";
+import { type PackProcess, startTalkingService } from "../../../src/git/pack-service.ts";
+import { flushPacket, packet } from "../../../src/git/pkt-line.ts";
 import { commit, git, temporaryDirectory, workingCopy } from "../../support/git/git.ts";
 
 /** Placeholders of 16 KiB each in a file of a megabyte: git expands a file in memory before it writes. */

@@ -1,7 +1,7 @@
 import { Ajv2020 } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
 
-import { openApi } from "../../../src/http/openapi/openapi.ts";
+import { openApi } from "../../../src/http/api/openapi/openapi.ts";
 import { routes } from "../../../src/http/routes.ts";
 import { chosen, type Extent } from "./sample.ts";
 

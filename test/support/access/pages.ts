@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { expect } from "chai";
-import { pages } from "../../../src/http/html-pages.ts";
-import type { PageRoute } from "../../../src/http/page/route.ts";
+import type { PageRoute } from "../../../src/http/page/core/route.ts";
+import { pages } from "../../../src/http/page/html-pages.ts";
 import { routes } from "../../../src/http/routes.ts";
 import { startTestApp } from "../app/app.ts";
 import { type Browser, browser } from "../client/browser.ts";

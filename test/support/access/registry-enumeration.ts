@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { expect } from "chai";
-import { registryTypes } from "../../../src/http/registry/types.ts";
+import { registryTypes } from "../../../src/http/protocol/package/core/types.ts";
 import { routes } from "../../../src/http/routes.ts";
 import { startTestApp } from "../app/app.ts";
 import { basicAuth } from "../app/basic-auth.ts";

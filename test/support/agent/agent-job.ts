@@ -1,5 +1,5 @@
 import { expect } from "chai";
-import { waitingFor } from "../../../src/http/agent/queue.ts";
+import { waitingFor } from "../../../src/http/protocol/runner/queue.ts";
 import type { Answer, TestApp } from "../app/app.ts";
 import { info } from "./agent.ts";
 

@@ -6,7 +6,7 @@ import type { Recorded } from "../../../src/events/core/event.ts";
 import { deterministicId } from "../../../src/platform/deterministic-id.ts";
 import { findJobById, findJobSpec } from "../../../src/projections/pipeline/query.ts";
 import type { JobRow } from "../../../src/projections/pipeline/table.ts";
-import { claimNextJob } from "../../../src/workers/pipeline/claim.ts";
+import { claimNextJob } from "../../../src/services/pipeline/claim.ts";
 import { pipelineCreateWorker, pipelinePush } from "../../../src/workers/pipeline/push.ts";
 import type { TestApp, TestProject, TestUser } from "../app/app.ts";
 import { eventually } from "../app/eventually.ts";

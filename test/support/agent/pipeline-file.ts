@@ -1,8 +1,5 @@
-import {
-  compilePipeline,
-  type PipelineFacts,
-} from "../../../src/platform/pipeline-file/compile.ts";
-import { PipelineFileError } from "../../../src/platform/pipeline-file/value.ts";
+import { compilePipeline, type PipelineFacts } from "../../../src/pipeline-file/compile.ts";
+import { PipelineFileError } from "../../../src/pipeline-file/value.ts";
 
 type Given = Partial<Omit<PipelineFacts, "predefined" | "outer">> &
   Readonly<{

@@ -1,9 +1,8 @@
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
-
+import { openApi } from "../../../src/http/api/openapi/openapi.ts";
 import { readParams } from "../../../src/http/core/input.ts";
 import type { Route } from "../../../src/http/core/route.ts";
-import { openApi } from "../../../src/http/openapi/openapi.ts";
 import { routes } from "../../../src/http/routes.ts";
 import { keptDocument } from "../package/kept-document.ts";
 

@@ -1,5 +1,5 @@
 import { pushCountStream } from "../../../src/events/user/push-count.ts";
-import { refRecorder } from "../../../src/git/ref-recorder.ts";
+import { refRecorder } from "../../../src/services/git/ref-recorder.ts";
 import { git, temporaryDirectory, workingCopy } from "../git/git.ts";
 import { givenProject, testWorkers } from "./worker-deps.ts";
 

@@ -7,12 +7,12 @@ import {
 import type { ProjectId, WebhookId } from "../../../src/events/core/ids.ts";
 import type { WebhookAction } from "../../../src/events/webhook/delivery.ts";
 import { findWebhookDelivery, listAttempts } from "../../../src/projections/webhook/delivery.ts";
-import { load } from "../../../src/workers/core/caused-by.ts";
+import { load } from "../../../src/services/core/caused-by.ts";
+import { enqueue } from "../../../src/services/webhook/outbox.ts";
 import {
   webhookDeliveryWorker,
   webhookRetryWorker,
 } from "../../../src/workers/webhook/delivery.ts";
-import { enqueue } from "../../../src/workers/webhook/outbox.ts";
 import { givenProject, testWorkers } from "../app/worker-deps.ts";
 import { startReceiver } from "./receiver.ts";
 import { givenDelivery, givenWebhook } from "./webhook-order.ts";

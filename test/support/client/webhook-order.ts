@@ -12,7 +12,7 @@ import {
 import { projectSubject } from "../../../src/events/project/project.ts";
 import type { WebhookAction } from "../../../src/events/webhook/delivery.ts";
 import type { WebhookTopic } from "../../../src/events/webhook/webhook.ts";
-import type { WorkerDeps } from "../../../src/workers/core/deps.ts";
+import type { WorkerDeps } from "../../../src/services/core/deps.ts";
 import { metadataFor } from "../app/history.ts";
 import { userId as anyUserId } from "./webhook.ts";
 

@@ -5,7 +5,7 @@ import path from "node:path";
 import type { NewEvent } from "../../../src/events/core/event.ts";
 import { repositoryStream } from "../../../src/events/repository/repository.ts";
 import { membershipStream } from "../../../src/events/team/membership.ts";
-import { directoryOf } from "../../../src/platform/git/repositories.ts";
+import { directoryOf } from "../../../src/git/repositories.ts";
 import type { TestApp, TestProject } from "../app/app.ts";
 
 /** The repository and events of a project that others begin with as well. */

@@ -1,13 +1,12 @@
 import pino from "pino";
-
+import { openGit } from "../../../src/git/repositories.ts";
 import type { EventStore } from "../../../src/platform/event-store/event-store.ts";
 import { openEventStore } from "../../../src/platform/event-store/eventstoredb.ts";
-import { openGit } from "../../../src/platform/git/repositories.ts";
 import { openVault } from "../../../src/platform/key/vault.ts";
 import { parseOutboundAllow } from "../../../src/platform/outbound/address.ts";
 import { openOutboundProxy } from "../../../src/platform/outbound/proxy.ts";
 import { openPostgres } from "../../../src/platform/postgres.ts";
-import type { WorkerDeps } from "../../../src/workers/core/deps.ts";
+import type { WorkerDeps } from "../../../src/services/core/deps.ts";
 import { mirrorSyncWorker } from "../../../src/workers/project/mirror-sync.ts";
 import { limits } from "../app/limits.ts";
 

@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, open, readdir, readFile, rename, rm, writeFile } from "
 import { tmpdir } from "node:os";
 import path from "node:path";
 
-import { flushPacket, packet } from "../../../src/platform/git/pkt-line.ts";
+import { flushPacket, packet } from "../../../src/git/pkt-line.ts";
 import { removal } from "../app/removal.ts";
 
 export type Ran = Readonly<{ exitCode: number; stdout: string; stderr: string }>;

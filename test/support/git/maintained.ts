@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { openGit } from "../../../src/platform/git/repositories.ts";
-import type { WorkerDeps } from "../../../src/workers/core/deps.ts";
+import { openGit } from "../../../src/git/repositories.ts";
+import type { WorkerDeps } from "../../../src/services/core/deps.ts";
 import { at } from "../app/history.ts";
 import { testDatabase } from "../store/database.ts";
 import { temporaryDirectory } from "./git.ts";

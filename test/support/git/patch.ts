@@ -1,5 +1,5 @@
-import { HunkReader, type PatchLine } from "../../../src/platform/git/diff/patch.ts";
-import { WindowReader } from "../../../src/platform/git/diff/window.ts";
+import { HunkReader, type PatchLine } from "../../../src/git/diff/patch.ts";
+import { WindowReader } from "../../../src/git/diff/window.ts";
 
 /** All lines of one file's patch. */
 export function parsePatch(patch: Buffer): readonly PatchLine[] {

@@ -3,9 +3,9 @@ import { expect } from "chai";
 import pino from "pino";
 
 import { Alias, ProjectId, UserId } from "../../../src/events/core/ids.ts";
-import { type PushDeps, type Pusher, preparePush } from "../../../src/git/push.ts";
-import type { Push } from "../../../src/git/push-intent.ts";
-import { packet } from "../../../src/platform/git/pkt-line.ts";
+import { packet } from "../../../src/git/pkt-line.ts";
+import { type PushDeps, type Pusher, preparePush } from "../../../src/services/git/push.ts";
+import type { Push } from "../../../src/services/git/push-intent.ts";
 
 export const none = "0".repeat(40);
 const id = "1".repeat(40);

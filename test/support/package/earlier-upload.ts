@@ -5,7 +5,7 @@ import { packageTags } from "../../../src/commands/package/tag.ts";
 import { packageVersion } from "../../../src/commands/package/version.ts";
 import { UserId } from "../../../src/events/core/ids.ts";
 import type { PackageType } from "../../../src/events/package/version.ts";
-import { coordinatesOf, packageFileIdOf } from "../../../src/platform/package/coordinates.ts";
+import { coordinatesOf, packageFileIdOf } from "../../../src/package/core/coordinates.ts";
 import type { TestApp, TestUser } from "../app/app.ts";
 import { metadataFor } from "../app/history.ts";
 

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { expect } from "chai";
-import type { WorkerDeps } from "../../../src/workers/core/deps.ts";
+import type { WorkerDeps } from "../../../src/services/core/deps.ts";
 import { triggerJobWorker } from "../../../src/workers/pipeline/trigger-job.ts";
 import { pipelinesOf } from "../agent/pipeline-app.ts";
 import { startTestApp, type TestUser } from "../app/app.ts";

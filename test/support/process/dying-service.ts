@@ -1,10 +1,9 @@
 import pino from "pino";
-
+import { openGit } from "../../../src/git/repositories.ts";
 import { startHttp } from "../../../src/http/role.ts";
 import { openBlobs } from "../../../src/platform/blob/open.ts";
 import type { EventStore } from "../../../src/platform/event-store/event-store.ts";
 import { openEventStore } from "../../../src/platform/event-store/eventstoredb.ts";
-import { openGit } from "../../../src/platform/git/repositories.ts";
 import { openVault } from "../../../src/platform/key/vault.ts";
 import { openPostgres } from "../../../src/platform/postgres.ts";
 import { openQueues } from "../../../src/platform/queue/queue.ts";

@@ -42,7 +42,10 @@ export const exceptions: readonly Exception[] = [
     pattern:
       /^v2\/conans\/(?<name>[^/]+)\/(?<version>[^/]+)\/(?<user>[^/]+)\/(?<channel>[^/]+)\/revisions\/(?<recipe>[^/]+)(?:\/packages\/(?<id>[^/]+)\/revisions\/(?<binary>[^/]+))?\/files\/(?<path>.+)$/,
     reason: "it has so many parts that to analyse it takes minutes",
-    bound: { file: "src/http/registry/native.ts", code: "rest.length > pathLengthMax" },
+    bound: {
+      file: "src/http/protocol/package/core/native.ts",
+      code: "rest.length > pathLengthMax",
+    },
     lengthMax: 4_096,
   },
 ];

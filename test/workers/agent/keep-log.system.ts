@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import { expect } from "chai";
 
 import type { Recorded } from "../../../src/events/core/event.ts";
-import { follow } from "../../../src/http/agent/log.ts";
-import { findLog, readFoundLog } from "../../../src/http/agent/log-source.ts";
+import { follow } from "../../../src/http/api/agent/log.ts";
+import { findLog, readFoundLog } from "../../../src/http/api/agent/log-source.ts";
 import { appendLog } from "../../../src/platform/job-log/store.ts";
 import { Refusal } from "../../../src/platform/refusal.ts";
 import { referredBlobs } from "../../../src/projections/git/blob-reference.ts";

@@ -6,13 +6,13 @@ import type { NewEvent } from "../../../src/events/core/event.ts";
 import type { EventStore } from "../../../src/platform/event-store/event-store.ts";
 import { currentRun } from "../../../src/platform/postgres/run.ts";
 import type { Job, Queues } from "../../../src/platform/queue/queue.ts";
-import type { WorkerDeps } from "../../../src/workers/core/deps.ts";
-import type { Reactor } from "../../../src/workers/core/reactor.ts";
+import type { WorkerDeps } from "../../../src/services/core/deps.ts";
 import {
   PositionsLost,
   readReactorPositions,
   saveReactorPositions,
-} from "../../../src/workers/core/reactor-checkpoint.ts";
+} from "../../../src/services/core/reactor-checkpoint.ts";
+import type { Reactor } from "../../../src/workers/core/reactor.ts";
 import { runReactors } from "../../../src/workers/core/run-reactors.ts";
 import { eventually } from "../../support/app/eventually.ts";
 import { metadataFor } from "../../support/app/history.ts";

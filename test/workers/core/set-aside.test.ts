@@ -7,7 +7,7 @@ import type { NewEvent, Recorded } from "../../../src/events/core/event.ts";
 import { StoreUnavailable } from "../../../src/platform/event-store/event-store.ts";
 import { type Job, PermanentFailure, type Queues } from "../../../src/platform/queue/queue.ts";
 import { Refusal } from "../../../src/platform/refusal.ts";
-import type { WorkerDeps } from "../../../src/workers/core/deps.ts";
+import type { WorkerDeps } from "../../../src/services/core/deps.ts";
 import type { Reactor } from "../../../src/workers/core/reactor.ts";
 import { runReactors } from "../../../src/workers/core/run-reactors.ts";
 import {

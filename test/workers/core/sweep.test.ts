@@ -4,7 +4,7 @@ import pino from "pino";
 
 import { allProjections } from "../../../src/projections/all.ts";
 import { install } from "../../../src/projections/core/install.ts";
-import type { WorkerDeps } from "../../../src/workers/core/deps.ts";
+import type { WorkerDeps } from "../../../src/services/core/deps.ts";
 import { runSweeps, type Sweep } from "../../../src/workers/core/sweep.ts";
 import { eventually } from "../../support/app/eventually.ts";
 import { testDatabase } from "../../support/store/database.ts";

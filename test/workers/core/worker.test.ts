@@ -3,7 +3,7 @@ import pino from "pino";
 import { z } from "zod";
 
 import type { WorkOptions } from "../../../src/platform/queue/queue.ts";
-import type { WorkerDeps } from "../../../src/workers/core/deps.ts";
+import type { WorkerDeps } from "../../../src/services/core/deps.ts";
 import { defineWorker, startWorker } from "../../../src/workers/core/worker.ts";
 import { whileSuspended } from "../../support/app/suspended.ts";
 

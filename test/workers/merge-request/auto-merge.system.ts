@@ -5,8 +5,8 @@ import { mergeRequest } from "../../../src/commands/merge-request/merge-request.
 import { ProjectId } from "../../../src/events/core/ids.ts";
 import { findMergeRequest } from "../../../src/projections/merge-request/merge-request-query.ts";
 import { findProjectById } from "../../../src/projections/project/project.ts";
+import { merge } from "../../../src/services/merge-request/merge.ts";
 import { closeIssuesOf } from "../../../src/workers/merge-request/close-issues.ts";
-import { merge } from "../../../src/workers/merge-request/merge.ts";
 import { mergeRequestPushWorker } from "../../../src/workers/merge-request/push-option.ts";
 import { searchChange } from "../../../src/workers/reference/commit-reference.ts";
 import type { TestUser } from "../../support/app/app.ts";

@@ -1,5 +1,5 @@
 import { expect } from "chai";
-import { checkMerge } from "../../../src/platform/git/merge-commits.ts";
+import { checkMerge } from "../../../src/git/merge-commits.ts";
 import {
   dropMergeChecks,
   mergeChecks,

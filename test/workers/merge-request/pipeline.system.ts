@@ -1,10 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { expect } from "chai";
-import {
-  startedByPushMax,
-  startMergeRequestPipeline,
-} from "../../../src/workers/merge-request/pipeline.ts";
-import { withNewestSource } from "../../../src/workers/merge-request/source.ts";
+import { withNewestSource } from "../../../src/services/merge-request/source.ts";
+import { startMergeRequestPipeline } from "../../../src/services/merge-request/start-pipeline.ts";
+import { startedByPushMax } from "../../../src/workers/merge-request/pipeline.ts";
 import { metadataFor } from "../../support/app/history.ts";
 import { git } from "../../support/git/git.ts";
 import { givenRequestPipelines, warnings } from "../../support/merge-request/request-pipelines.ts";

@@ -1,8 +1,8 @@
 import { expect } from "chai";
 import { findJob } from "../../../src/projections/pipeline/query.ts";
-import { withNewestSource } from "../../../src/workers/merge-request/source.ts";
-import { mergeRequestVariables } from "../../../src/workers/pipeline/merge-request-variable.ts";
-import { jobPayload } from "../../../src/workers/pipeline/payload.ts";
+import { withNewestSource } from "../../../src/services/merge-request/source.ts";
+import { mergeRequestVariables } from "../../../src/services/pipeline/merge-request-variable.ts";
+import { jobPayload } from "../../../src/services/pipeline/payload.ts";
 import { git } from "../../support/git/git.ts";
 import { givenRequestPipelines } from "../../support/merge-request/request-pipelines.ts";
 

@@ -1,6 +1,6 @@
 import { expect } from "chai";
-import { expandVariables } from "../../../src/platform/pipeline-file/expand.ts";
-import { jobPayload } from "../../../src/workers/pipeline/payload.ts";
+import { expandVariables } from "../../../src/pipeline-file/expand.ts";
+import { jobPayload } from "../../../src/services/pipeline/payload.ts";
 import { pipelinesOf, type View } from "../../support/agent/pipeline-app.ts";
 import { child, eventually, file, givenChildren, parent } from "../../support/pipeline/children.ts";
 

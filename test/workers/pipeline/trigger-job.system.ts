@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { expect } from "chai";
+import { jobPayload } from "../../../src/services/pipeline/payload.ts";
 import { startedMax } from "../../../src/workers/pipeline/downstream.ts";
-import { jobPayload } from "../../../src/workers/pipeline/payload.ts";
 import { file, givenTriggers, ruled } from "../../support/pipeline/triggers.ts";
 
 const { app, db, givenProject, carriedOut, given, messageOf } = await givenTriggers();

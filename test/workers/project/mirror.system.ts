@@ -12,9 +12,9 @@ import {
   repositoryEvents,
   repositoryStream,
 } from "../../../src/events/repository/repository.ts";
-import { refRecorder } from "../../../src/git/ref-recorder.ts";
 import { deterministicId } from "../../../src/platform/deterministic-id.ts";
 import { findMirrorSync } from "../../../src/projections/project/mirror-sync.ts";
+import { refRecorder } from "../../../src/services/git/ref-recorder.ts";
 import { mirrorSyncWorker } from "../../../src/workers/project/mirror-sync.ts";
 import {
   dueMirrors,

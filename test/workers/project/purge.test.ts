@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { expect } from "chai";
 
 import type { Job } from "../../../src/platform/queue/queue.ts";
-import type { WorkerDeps } from "../../../src/workers/core/deps.ts";
+import type { WorkerDeps } from "../../../src/services/core/deps.ts";
 import { blobCollectionWorker } from "../../../src/workers/git/blob-collection.ts";
 import { projectPurgeWorker, sweepDeletedProjects } from "../../../src/workers/project/purge.ts";
 import { type Send, startTestApp } from "../../support/app/app.ts";

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { expect } from "chai";
-import { held } from "../../../src/platform/git/push/hold.ts";
+import { held } from "../../../src/git/push/hold.ts";
 import { repositoryMaintenanceWorker } from "../../../src/workers/repository/maintenance.ts";
 import { commit, git, workingCopy } from "../../support/git/git.ts";
 import { givenRepositories, never } from "../../support/git/maintained.ts";

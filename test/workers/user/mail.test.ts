@@ -11,7 +11,7 @@ import { deterministicId } from "../../../src/platform/deterministic-id.ts";
 import { openMailer } from "../../../src/platform/mailer.ts";
 import { PermanentFailure } from "../../../src/platform/queue/queue.ts";
 import { findMail } from "../../../src/projections/user/mail.ts";
-import type { WorkerDeps } from "../../../src/workers/core/deps.ts";
+import type { WorkerDeps } from "../../../src/services/core/deps.ts";
 import { accountLink } from "../../../src/workers/user/account-link.ts";
 import { mailOutbox, mailWorker, sweepMails } from "../../../src/workers/user/mail.ts";
 import { at, metadataFor } from "../../support/app/history.ts";

@@ -1,6 +1,6 @@
 import path from "node:path";
 import { expect } from "chai";
-import { refRecorder } from "../../../src/git/ref-recorder.ts";
+import { refRecorder } from "../../../src/services/git/ref-recorder.ts";
 import { countPushes } from "../../../src/workers/user/push-count.ts";
 import { givenPushCounts, never } from "../../support/app/push-counts.ts";
 import { commit, git } from "../../support/git/git.ts";

@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { expect } from "chai";
 import { repositoryEvents, repositoryStream } from "../../../src/events/repository/repository.ts";
-import { refRecorder } from "../../../src/git/ref-recorder.ts";
-import { runGit } from "../../../src/platform/git/run.ts";
+import { runGit } from "../../../src/git/run.ts";
 import { PermanentFailure } from "../../../src/platform/queue/queue.ts";
+import { refRecorder } from "../../../src/services/git/ref-recorder.ts";
 import {
   countPushes,
   pushCountReactor,

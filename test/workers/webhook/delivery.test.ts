@@ -9,7 +9,7 @@ import { parseOutboundAllow } from "../../../src/platform/outbound/address.ts";
 import { openOutboundHttp } from "../../../src/platform/outbound/http.ts";
 import { type Job, PermanentFailure } from "../../../src/platform/queue/queue.ts";
 import { findProjectById } from "../../../src/projections/project/project.ts";
-import type { WorkerDeps } from "../../../src/workers/core/deps.ts";
+import type { WorkerDeps } from "../../../src/services/core/deps.ts";
 import {
   turns,
   webhookDeliveryWorker,

@@ -1,7 +1,7 @@
 import { expect } from "chai";
 
 import type { Recorded } from "../../../src/events/core/event.ts";
-import type { WorkerDeps } from "../../../src/workers/core/deps.ts";
+import type { WorkerDeps } from "../../../src/services/core/deps.ts";
 import { oldestEvents } from "../../../src/workers/webhook/history.ts";
 
 const at = (position: number, revision: number) =>

@@ -2,8 +2,9 @@ import { expect } from "chai";
 
 import { webhookDelivery } from "../../../src/commands/webhook/delivery.ts";
 import { currentRun } from "../../../src/platform/postgres/run.ts";
-import { load } from "../../../src/workers/core/caused-by.ts";
-import { saveReactorPositions } from "../../../src/workers/core/reactor-checkpoint.ts";
+import { load } from "../../../src/services/core/caused-by.ts";
+import { saveReactorPositions } from "../../../src/services/core/reactor-checkpoint.ts";
+import { standingLines } from "../../../src/services/webhook/outbox.ts";
 import { startWorker } from "../../../src/workers/core/worker.ts";
 import {
   webhookDeliveryWorker,
@@ -11,7 +12,6 @@ import {
 } from "../../../src/workers/webhook/delivery.ts";
 import { webhookDispatch } from "../../../src/workers/webhook/dispatch.ts";
 import { lostDeliveries, sweepLostDeliveries } from "../../../src/workers/webhook/lost.ts";
-import { standingLines } from "../../../src/workers/webhook/outbox.ts";
 import { sweepWebhooks } from "../../../src/workers/webhook/sweep.ts";
 import { eventually } from "../../support/app/eventually.ts";
 import {

@@ -10,7 +10,7 @@ import { type ProjectId, UserId, type WebhookId } from "../../../src/events/core
 import { projectStream } from "../../../src/events/project/project.ts";
 import { repositoryStream } from "../../../src/events/repository/repository.ts";
 import { findWebhookReplay, stuckReplays } from "../../../src/projections/webhook/replay.ts";
-import type { WorkerDeps } from "../../../src/workers/core/deps.ts";
+import type { WorkerDeps } from "../../../src/services/core/deps.ts";
 import { attempt, settingsReader } from "../../../src/workers/webhook/attempt.ts";
 import { replayJob, webhookReplayWorker } from "../../../src/workers/webhook/replay.ts";
 import { sweepWebhooks } from "../../../src/workers/webhook/sweep.ts";

@@ -1,0 +1,4 @@
+import type { Route } from "../../core/route.ts";
+import { auditRoutes } from "./audit.ts";
+
+export const auditSectionRoutes: readonly Route[] = [...auditRoutes];

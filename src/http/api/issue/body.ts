@@ -1,0 +1,57 @@
+import type { Knex } from "knex";
+import { z } from "zod";
+
+import { type UserId, Uuid } from "../../../events/core/ids.ts";
+import { IssueStatus } from "../../../events/issue/issue.ts";
+import type { ProjectScope } from "../../../projections/team/member-role.ts";
+import { invalid, oneLine, prose } from "../../core/schema.ts";
+import { LabelChoices } from "../label/choice.ts";
+import { chosenPeople } from "../user/people-choice.ts";
+
+/**
+ * Length of a description or comment. An edit is one event with the text before and after, and the
+ * store takes 1 MiB, also when JSON needs six bytes for each character.
+ */
+export const textLengthMax = 65_536;
+const assigneesMax = 100;
+
+/** People in a body, by id. */
+export const UserChoices = z
+  .array(z.object({ id: Uuid }))
+  .max(assigneesMax)
+  .meta({ examples: [[]] });
+export type UserChoices = z.output<typeof UserChoices>;
+
+/** Of an issue or a comment; it is kept as it was typed. */
+export const Text = prose(textLengthMax).refine((text) => text.trim() !== "", {
+  params: { code: "error.field.empty" },
+  error: "Empty",
+});
+
+const fields = {
+  title: oneLine(255),
+  description: Text,
+  status: z.object({ id: IssueStatus }).nullish(),
+  assignedUsers: UserChoices.nullish(),
+  labels: LabelChoices.nullish(),
+};
+
+export const NewIssue = z.object(fields).meta({ id: "NewIssue" });
+export const EditedIssue = z.object(fields).meta({ id: "EditedIssue" });
+
+/**
+ * The ids of the chosen people, each once.
+ *
+ * @param present already assigned: they may stay also when they cannot read the project any more
+ * @throws Refusal 404 `user.not_found`; 422 `assignee.no_access` for a user who cannot read the project
+ */
+export async function chosenAssignees(
+  db: Knex,
+  project: ProjectScope,
+  choices: UserChoices,
+  present: readonly UserId[] = [],
+): Promise<readonly UserId[]> {
+  const refused = (message: string) =>
+    invalid([{ field: "assignedUsers", code: "assignee.no_access", message }]);
+  return chosenPeople(db, { project, choices, present, refused });
+}

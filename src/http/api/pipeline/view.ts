@@ -1,0 +1,102 @@
+import type { Knex } from "knex";
+import { z } from "zod";
+
+import { JobFailureReason } from "../../../events/pipeline/job.ts";
+import { PipelineSource } from "../../../events/pipeline/source.ts";
+import { PipelineStatus } from "../../../events/pipeline/status.ts";
+import { artifactExpiries } from "../../../projections/agent/artifact.ts";
+import type { JobRow, PipelineRow } from "../../../projections/pipeline/table.ts";
+import { presented } from "../../core/present.ts";
+import { instant } from "../../core/schema.ts";
+
+export const PipelineView = z
+  .object({
+    id: z.uuid(),
+    localId: z.int(),
+    commitId: z.string(),
+    projectId: z.uuid(),
+    userId: z.uuid().nullable(),
+    ref: z.string().meta({ description: "Branch or tag.", examples: ["main"] }),
+    failureReason: z.string().nullable(),
+    status: PipelineStatus,
+    duration: z.int().nullable().meta({ description: "Seconds." }),
+    source: PipelineSource,
+    startedAt: instant().nullable(),
+    finishedAt: instant().nullable(),
+    createdAt: instant(),
+    beforeCommitId: z.string().nullable(),
+    configSource: z.null().meta({ description: "Deprecated." }),
+    tag: z.boolean().meta({ description: "Deprecated: always false." }),
+  })
+  .meta({ id: "Pipeline" });
+
+export function presentPipeline(row: PipelineRow): z.input<typeof PipelineView> {
+  return presented(PipelineView, row, {
+    localId: row.local_id ?? 0,
+    duration: row.duration_seconds,
+    configSource: null,
+    tag: false,
+  });
+}
+
+export const JobView = z
+  .object({
+    id: z.uuid(),
+    localId: z.int(),
+    name: z.string().meta({ examples: ["build"] }),
+    stageName: z.string().meta({ examples: ["build"] }),
+    ref: z.string().meta({ description: "Branch or tag.", examples: ["main"] }),
+    status: PipelineStatus,
+    failureReason: JobFailureReason.nullable().meta({ description: "Of FAILED and WARNING." }),
+    failureMessage: z
+      .string()
+      .nullable()
+      .meta({
+        description: "More than `failureReason` says: why a `trigger` job started no pipeline.",
+        examples: ["The rules of the file leave no job."],
+      }),
+    pipelineLocalId: z.int(),
+    tag: z.boolean().meta({ description: "The pipeline runs on a tag." }),
+    startedAt: instant().nullable(),
+    finishedAt: instant().nullable(),
+    artifactsExpireAt: instant().nullable().meta({
+      description: "When the first artifact expires; null: none does.",
+    }),
+    erasedAt: z.null().meta({ description: "Deprecated." }),
+  })
+  .meta({ id: "Job" });
+
+type PipelineOfJob = Pick<PipelineRow, "ref" | "is_tag" | "local_id">;
+
+/** @param pipeline of the job */
+export async function presentJob(
+  db: Knex,
+  row: JobRow,
+  pipeline: PipelineOfJob,
+): Promise<z.input<typeof JobView>> {
+  return withArtifacts(await artifactExpiries(db, [row.id]))(row, pipeline);
+}
+
+/** @param pipelineOf the pipeline of each job */
+export async function presentJobs<Row extends JobRow>(
+  db: Knex,
+  rows: readonly Row[],
+  pipelineOf: (row: Row) => PipelineOfJob,
+): Promise<z.input<typeof JobView>[]> {
+  const ids = rows.map(({ id }) => id);
+  const present = withArtifacts(await artifactExpiries(db, ids));
+  return rows.map((row) => present(row, pipelineOf(row)));
+}
+
+const withArtifacts =
+  (expiries: Awaited<ReturnType<typeof artifactExpiries>>) =>
+  (row: JobRow, pipeline: PipelineOfJob): z.input<typeof JobView> =>
+    presented(JobView, row, {
+      localId: row.local_id ?? 0,
+      stageName: row.stage,
+      ref: pipeline.ref,
+      pipelineLocalId: pipeline.local_id ?? 0,
+      tag: pipeline.is_tag,
+      artifactsExpireAt: expiries.get(row.id) ?? null,
+      erasedAt: null,
+    });

@@ -1,0 +1,40 @@
+import { type Approver, approverOf } from "../../api/merge-request/approve.ts";
+import {
+  isChangeable,
+  mayDeleteRefs,
+  mustFindMergeRequest,
+} from "../../api/merge-request/place.ts";
+import type { Deps } from "../../core/deps.ts";
+import type { Visit } from "../core/route.ts";
+import type { LocalParams } from "./address.ts";
+
+/** The forms of a merge request that a person gets: by the rules of the operations that the forms call. */
+export type Rights = Approver &
+  Readonly<{
+    /** Edit, close and reopen it, and settle its discussions. */
+    mayChange: boolean;
+    mayDeleteRefs: boolean;
+  }>;
+
+const none = {
+  mayChange: false,
+  mayDeleteRefs: false,
+  mayApprove: false,
+  hasApproved: false,
+  needsPassword: false,
+};
+
+export async function requestRights(
+  { session, ask }: Visit,
+  params: LocalParams,
+  deps: Deps,
+): Promise<Rights> {
+  if (session === undefined) return none;
+  const request = await ask.project("getMergeRequest", params);
+  const row = await mustFindMergeRequest(deps, request, Number(params.localId));
+  const rights = {
+    mayChange: isChangeable(row, request),
+    mayDeleteRefs: mayDeleteRefs(row, request),
+  };
+  return { ...rights, ...(await approverOf(row, request, deps)) };
+}

@@ -1,0 +1,36 @@
+import { once } from "node:events";
+
+import type { PackProcess } from "../../../git/pack-service.ts";
+
+/** Git may be replaced by a newer one while we run. */
+const keptMs = 10 * 60_000;
+
+let kept: Readonly<{ answer: Promise<Buffer>; until: number }> | undefined;
+
+/**
+ * What upload-pack advertises in version 2 of the protocol: what git can do, and nothing of the
+ * repository; gitprotocol-v2(5), "Capability Advertisement". Kept for some minutes, so that a fetch
+ * starts one program less.
+ *
+ * @param start upload-pack advertising, in version 2, for any repository
+ * @throws Error when git failed; the next call starts git again
+ */
+export function uploadCapabilities(start: () => PackProcess, now = Date.now()): Promise<Buffer> {
+  if (kept !== undefined && kept.until > now) return kept.answer;
+  const asking = { answer: advertised(start()), until: now + keptMs };
+  kept = asking;
+  asking.answer.catch(() => {
+    if (kept === asking) kept = undefined;
+  });
+  return asking.answer;
+}
+
+async function advertised(child: PackProcess): Promise<Buffer> {
+  child.stdin.end();
+  child.stderr.resume();
+  const chunks: Buffer[] = [];
+  child.stdout.on("data", (chunk: Buffer) => chunks.push(chunk));
+  const [exitCode] = (await once(child, "close")) as [number | null];
+  if (exitCode !== 0) throw new Error("git upload-pack did not say what it can do");
+  return Buffer.concat(chunks);
+}

@@ -1,0 +1,186 @@
+import { z } from "zod";
+import {
+  cargoIndexPath,
+  cargoName,
+  cargoVersion,
+  mustBeCrate,
+} from "../../../../package/cargo/format.ts";
+import { readCargoPublication } from "../../../../package/cargo/publish.ts";
+import { coordinatesOf, packageVersionIdOf } from "../../../../package/core/coordinates.ts";
+import { readCrate } from "../../../../package/core/file-reader.ts";
+import { isRecord } from "../../../../platform/is-record.ts";
+import { Refusal } from "../../../../platform/refusal.ts";
+import { listLivePackages } from "../../../../projections/package/live.ts";
+import {
+  filesOfVersion,
+  type ListedFile,
+  newestFileOf,
+} from "../../../../projections/package/registry.ts";
+import type { RegistryRepositoryRow } from "../../../../projections/registry/repository.ts";
+import { orNotFound, packageNotFound } from "../../../api/package/request.ts";
+import { jsonAnswer } from "../../../core/answer.ts";
+import type { Deps } from "../../../core/deps.ts";
+import { joinedParts, type PartForm, partsOf, pieceAnswer } from "../core/part.ts";
+import { sendFile } from "../core/send-file.ts";
+import { deploymentOf, localSources, packageIdsFor, packageIdsIn } from "../core/source.ts";
+import { change, receive, record, uploadBytesMax } from "../core/store.ts";
+import type { NativeCall, RegistryType } from "../core/type.ts";
+import { cargoOwnerCalls } from "./owner.ts";
+
+const type = "cargo";
+const framesBytesMax = 2 * 1024 ** 2;
+const searchSizeMax = 100;
+
+const api = "api/v1/crates";
+const crate = "(?<name>[A-Za-z0-9_-]+)";
+
+const getConfig: NativeCall = {
+  method: "GET",
+  path: /^(?:index\/)?config\.json$/,
+  right: "read",
+  operationId: "get-cargo-config",
+  handle: async ({ base, request }) =>
+    jsonAnswer(200, {
+      dl: `${base}/${api}`,
+      api: base,
+      ...(request.userId !== null && { "auth-required": true }),
+    }),
+};
+
+const getIndex: NativeCall = {
+  method: "GET",
+  path: /^(?:index\/)?(?<path>(?:[12]|3\/[^/]|[^/]{2}\/[^/]{2})\/(?<name>[^/]+))$/,
+  right: "read",
+  operationId: "get-cargo-index",
+  async handle({ params, repository }, deps) {
+    const name = orNotFound(() => cargoName(params["name"] ?? ""));
+    if (params["path"] !== cargoIndexPath(name.name)) throw packageNotFound();
+    const ids = await packageIdsIn(repository, { type, name }, deps);
+    const parts = await partsOf(ids, lines, deps);
+    return pieceAnswer("text/plain; charset=utf-8", joinedParts(parts, 0));
+  },
+};
+
+const lines: PartForm<undefined> = {
+  key: "cargo",
+  keyOf: ({ version }) => version,
+  make: (files) => ({ texts: [files.map(indexLine).join("")], summary: undefined }),
+};
+
+function indexLine({ name, version, sha256, metadata, yank_reason }: ListedFile): string {
+  const document: unknown = JSON.parse(metadata ?? "{}");
+  const { description: _, ...fields } = isRecord(document) ? document : {};
+  const crateName = name.slice(0, -`-${version}.crate`.length);
+  const line = { name: crateName, vers: version, ...fields, cksum: sha256 };
+  return `${JSON.stringify({ ...line, yanked: yank_reason !== null })}\n`;
+}
+
+/** What a crate may be stored as in the repositories that have it. @throws Refusal 404 */
+export async function crateFileIds(
+  { name, version }: Readonly<{ name: string; version: string }>,
+  repository: RegistryRepositoryRow,
+  deps: Deps,
+): Promise<readonly string[]> {
+  const of = orNotFound(() => ({ name: cargoName(name), version: cargoVersion(version) }));
+  const ids = await packageIdsFor(repository, { type, name: of.name }, deps);
+  const versions = ids.map((id) => filesOfVersion(deps.db, packageVersionIdOf(id, of.version)));
+  // The name as the version spelled it is part of the file's.
+  return (await Promise.all(versions)).flatMap((files) => files.map(({ id }) => id));
+}
+
+const download: NativeCall = {
+  method: "GET",
+  path: new RegExp(`^${api}/${crate}/(?<version>[^/]+)/download$`),
+  right: "read",
+  operationId: "download-crate",
+  async handle({ params, repository, request }, deps) {
+    const of = { name: params["name"] ?? "", version: params["version"] ?? "" };
+    return sendFile(await crateFileIds(of, repository, deps), request, deps);
+  },
+};
+
+const Document = z.object({ name: z.string(), vers: z.string() });
+
+const publish: NativeCall = {
+  method: "PUT",
+  path: new RegExp(`^${api}/new$`),
+  right: "write",
+  operationId: "publish-crate",
+  async handle({ repository, request, mustStill }, deps) {
+    const target = await deploymentOf(repository, deps);
+    const bytesMax = (await uploadBytesMax(target, deps)) + framesBytesMax;
+    const publication = await readCargoPublication(request.incoming(bytesMax).body);
+    const parsed = Document.safeParse(publication.document);
+    if (!parsed.success) {
+      const message = "The metadata names no crate or no version.";
+      throw new Refusal("unprocessable", "package.document_malformed", message);
+    }
+    const inspect = async (file: string) => {
+      const found = await readCrate(file);
+      mustBeCrate(found, parsed.data);
+      return found;
+    };
+    const received = await receive(publication.crate, { target, inspect }, request, deps);
+    // A lock file that names a crate gets the same content for ever.
+    await record(received, { target, type, isImmutable: true, mustStill }, request, deps);
+    return jsonAnswer(200, { warnings: { invalid_categories: [], invalid_badges: [], other: [] } });
+  },
+};
+
+const yankOf = (what: "yank" | "unyank"): NativeCall => ({
+  method: what === "yank" ? "DELETE" : "PUT",
+  path: new RegExp(`^${api}/${crate}/(?<version>[^/]+)/${what}$`),
+  right: "write",
+  operationId: `${what}-crate`,
+  async handle({ params, repository, request }, deps) {
+    const target = await deploymentOf(repository, deps);
+    const named = orNotFound(() => ({
+      packageName: cargoName(params["name"] ?? ""),
+      version: cargoVersion(params["version"] ?? ""),
+    }));
+    const { packageId, packageVersionId: id } = coordinatesOf(target.id, type, named);
+    const command =
+      what === "yank"
+        ? ({ type: "YankPackageVersion", packageId, reason: "" } as const)
+        : ({ type: "UnyankPackageVersion", packageId } as const);
+    await change({ id, command }, request, deps);
+    return jsonAnswer(200, { ok: true });
+  },
+});
+
+const search: NativeCall = {
+  method: "GET",
+  path: new RegExp(`^${api}$`),
+  right: "read",
+  operationId: "search-crates",
+  async handle({ ctx, repository }, deps) {
+    const text = String(ctx.query["q"] ?? "").slice(0, 64);
+    const perPage = Number.parseInt(String(ctx.query["per_page"] ?? "10"), 10) || 10;
+    const limit = Math.min(Math.max(perPage, 1), searchSizeMax);
+    const registryIds = (await localSources(repository, deps)).map(({ id }) => id);
+    const rows = await listLivePackages(deps.db, registryIds, { text, limit, offset: 0 });
+    const crates = await Promise.all(
+      rows.map(async ({ id, name }) => {
+        const newest = await newestFileOf(deps.db, id);
+        const document: unknown = JSON.parse(newest?.metadata ?? "{}");
+        const description = isRecord(document) ? (document["description"] ?? null) : null;
+        return { name, max_version: newest?.version ?? null, description };
+      }),
+    );
+    const found = crates.filter(({ max_version }) => max_version !== null);
+    return jsonAnswer(200, { crates: found, meta: { total: found.length } });
+  },
+};
+
+export const cargoType: RegistryType = {
+  packageType: type,
+  errorBody: (message) => ({
+    type: "application/json",
+    body: JSON.stringify({ errors: [{ detail: message }] }),
+  }),
+  calls: [
+    ...[getConfig, publish, yankOf("yank"), yankOf("unyank"), download, search],
+    ...cargoOwnerCalls,
+    getIndex,
+  ],
+};

@@ -1,0 +1,12 @@
+import { UserId } from "../../../../events/core/ids.ts";
+import { type Stamp, stampOf } from "../../../core/command-deps.ts";
+import type { Deps } from "../../../core/deps.ts";
+import type { RequestContext } from "../../../core/request.ts";
+
+/** For requests at repositories: their access has proved a user, which the type of the request does not show. */
+export function provedStamp(
+  { userId }: Pick<RequestContext, "userId">,
+  deps: Pick<Deps, "now">,
+): Stamp {
+  return stampOf({ userId: UserId.parse(userId) }, deps);
+}

@@ -1,0 +1,94 @@
+import type { PackageId } from "../../../../events/core/ids.ts";
+import { packageVersionIdOf } from "../../../../package/core/coordinates.ts";
+import { npmVersion } from "../../../../package/npm/format.ts";
+import { isRecord } from "../../../../platform/is-record.ts";
+import { Refusal } from "../../../../platform/refusal.ts";
+import { listLivePackages } from "../../../../projections/package/live.ts";
+import {
+  filesOfVersion,
+  type ListedFile,
+  tagsOfPackage,
+} from "../../../../projections/package/registry.ts";
+import type { PackageRow } from "../../../../projections/package/table.ts";
+import { type Answer, jsonAnswer } from "../../../core/answer.ts";
+import type { Deps } from "../../../core/deps.ts";
+import { partsOf } from "../core/part.ts";
+import { localSources } from "../core/source.ts";
+import type { NativeCall } from "../core/type.ts";
+import { distTags, npmForm } from "./document.ts";
+
+const searchSizeMax = 100;
+
+type Found = Readonly<{ version: string; file: ListedFile }>;
+
+/** Undefined when it has no version. */
+async function foundPackage({ id, name }: PackageRow, base: string, deps: Deps) {
+  const tagged = (await tagsOfPackage(deps.db, id)).get("latest");
+  // Most have the tag; without it, or its version, all versions have to be known.
+  const found = (await fileOf(id, tagged, deps)) ?? (await newestOf(id, name, base, deps));
+  return found && { name, version: found.version, ...described(found.file) };
+}
+
+async function newestOf(
+  id: PackageId,
+  name: string,
+  base: string,
+  deps: Deps,
+): Promise<Found | undefined> {
+  const parts = await partsOf([id], npmForm({ name, base }, true), deps).catch(notFound);
+  return await fileOf(id, parts && distTags(parts, new Map())["latest"], deps);
+}
+
+async function fileOf(
+  id: PackageId,
+  version: string | undefined,
+  { db }: Deps,
+): Promise<Found | undefined> {
+  if (version === undefined) return undefined;
+  const [file] = await filesOfVersion(db, packageVersionIdOf(id, npmVersion(version)));
+  return file && { version, file };
+}
+
+/** What npm shows of a package that it finds; it fails without a list of maintainers. */
+function described({ metadata, version_created_at }: ListedFile) {
+  const manifest: unknown = JSON.parse(metadata ?? "{}");
+  const { description, keywords, maintainers } = isRecord(manifest) ? manifest : {};
+  const people = Array.isArray(maintainers) ? maintainers.filter(isRecord) : [];
+  return {
+    date: version_created_at.toISOString(),
+    ...(typeof description === "string" && { description }),
+    keywords: Array.isArray(keywords) ? keywords.filter((word) => typeof word === "string") : [],
+    maintainers: people.flatMap(({ name, email }) =>
+      typeof name === "string"
+        ? [{ username: name, ...(typeof email === "string" && { email }) }]
+        : [],
+    ),
+  };
+}
+
+function notFound(error: unknown): undefined {
+  if (!(error instanceof Refusal) || error.kind !== "not_found") throw error;
+}
+
+export const searchNpm: NativeCall = {
+  method: "GET",
+  path: /^-\/v1\/search$/,
+  right: "read",
+  operationId: "search-npm-packages",
+  async handle({ ctx, repository, base }, deps): Promise<Answer> {
+    const text = String(ctx.query["text"] ?? "").slice(0, 214);
+    const number = (value: unknown, most: number) =>
+      Math.min(most, Math.max(0, Number.parseInt(String(value ?? ""), 10) || 0));
+    const limit = number(ctx.query["size"] ?? 20, searchSizeMax);
+    const offset = number(ctx.query["from"], 1_000_000);
+    const registryIds = (await localSources(repository, deps)).map(({ id }) => id);
+    const rows = await listLivePackages(deps.db, registryIds, { text, limit, offset });
+    const found: object[] = [];
+    // One after the other: each may mean to make a large index.
+    for (const row of rows) {
+      const one = await foundPackage(row, base, deps);
+      if (one !== undefined) found.push({ package: one });
+    }
+    return jsonAnswer(200, { objects: found, total: found.length, time: deps.now().toUTCString() });
+  },
+};

@@ -1,0 +1,36 @@
+import { LRUCache } from "lru-cache";
+
+import { type MaskedForms, maskedForms } from "../../../platform/job-log/mask.ts";
+import { type JobPayload, jobPayload } from "../../../services/pipeline/payload.ts";
+import type { Deps } from "../../core/deps.ts";
+import type { ProvedRun } from "./job-proof.ts";
+
+type KnownRun = Readonly<{ forms: MaskedForms; makesRelease: boolean }>;
+
+/** By token hash of the run; putting them together opens every variable of the job. */
+const known = new LRUCache<string, KnownRun>({ max: 1_000, ttl: 10 * 60_000 });
+
+/** Keeps what later requests to this process about the run will probably need. */
+export function keepRun(
+  tokenHash: string,
+  token: string,
+  payload: Pick<JobPayload, "masked" | "spec"> | undefined,
+): KnownRun {
+  const forms = maskedForms([token, ...(payload?.masked ?? [])]);
+  const run = { forms, makesRelease: payload === undefined || payload.spec.release !== null };
+  known.set(tokenHash, run);
+  return run;
+}
+
+/** What may not stand in the log of a run: masked variables and its token. */
+export async function masksOf(deps: Deps, { job, run, token }: ProvedRun): Promise<MaskedForms> {
+  const cached = known.get(run.token_hash);
+  if (cached !== undefined) return cached.forms;
+  const payload = await jobPayload(deps, job, token);
+  return keepRun(run.token_hash, token, payload).forms;
+}
+
+/** False where the plan of the job is known and has no release: most jobs make none. */
+export function mayRelease({ run }: Pick<ProvedRun, "run">): boolean {
+  return known.get(run.token_hash)?.makesRelease ?? true;
+}

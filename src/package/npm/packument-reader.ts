@@ -1,0 +1,12 @@
+import { documentReader } from "../../platform/parser/document-reader.ts";
+import { askPackument, type PackumentAnswer, type PackumentQuestion } from "./packument.ts";
+
+/** The same as `askPackument`, large documents in a process; see documentReader. */
+export const readPackument = documentReader<PackumentQuestion, PackumentAnswer>({
+  ask: askPackument,
+  module: "package/npm/packument-task",
+  atOnceBytesMax: 64 * 1024,
+  timeoutMs: 60_000,
+  // A document of 64 MiB takes some ten times as much while it is read.
+  mebibytesMax: 1_024,
+});

@@ -1,0 +1,2 @@
+/** A document of many megabytes takes long. */
+export { askPublication as run } from "./publication.ts";

@@ -1,2 +1,0 @@
-/** A document of many megabytes takes long. */
-export { askPackument as run } from "../packument.ts";

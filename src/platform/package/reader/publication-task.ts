@@ -1,2 +1,0 @@
-/** A document of many megabytes takes long. */
-export { askPublication as run } from "../publication.ts";

@@ -1,2 +1,0 @@
-/** A list of many megabytes takes long. */
-export { askSimpleIndex as run } from "../simple-index.ts";

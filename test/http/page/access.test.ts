@@ -1,3 +1,0 @@
-import { pageAccess } from "../../support/access/pages.ts";
-
-await pageAccess("sample");

@@ -1,0 +1,3 @@
+import { pageAccess } from "../../../support/access/pages.ts";
+
+await pageAccess("sample");

@@ -1,0 +1,3 @@
+import { typeRules } from "../../../../support/package/type-rules.ts";
+
+await typeRules("sample");

@@ -1,3 +1,0 @@
-import { typeRules } from "../../../support/package/type-rules.ts";
-
-await typeRules("sample");

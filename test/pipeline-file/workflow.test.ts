@@ -1,0 +1,36 @@
+import { expect } from "chai";
+
+import { compile } from "../support/agent/pipeline-file.ts";
+
+describe("the workflow of a pipeline file", () => {
+  it("may refuse the pipeline or add variables", async () => {
+    const file = `
+workflow:
+  name: Nightly
+  rules: [{if: $NEVER, when: never}, {if: $ADD, variables: {X: "1"}}, {when: always}]
+job: {script: x}
+`;
+    expect(await compile(file, { outer: { NEVER: "1" } })).to.deep.include({
+      refused: true,
+      jobs: [],
+    });
+    const added = await compile(file, { outer: { ADD: "1" } });
+    expect(added.jobs[0]?.variables).to.deep.equal([{ key: "X", value: "1", raw: false }]);
+    expect(added.name).to.equal("Nightly");
+  });
+
+  it("lets a rule decide which jobs end by themselves", async () => {
+    const file = `
+workflow:
+  auto_cancel: {on_new_commit: interruptible, on_job_failure: all}
+  rules: [{if: $KEEP, auto_cancel: {on_job_failure: none}}, {when: always}]
+job: {script: x}
+`;
+    const usual = { autoCancel: "interruptible", cancelOnFailure: true };
+    expect(await compile(file)).to.include(usual);
+    const kept = await compile(file, { outer: { KEEP: "1" } });
+    expect(kept).to.include({ ...usual, cancelOnFailure: false });
+    const without = await compile("job: {script: x}");
+    expect(without).to.include({ autoCancel: "conservative", cancelOnFailure: false });
+  });
+});
