@@ -28,7 +28,7 @@ export const Actor = z.object({
 });
 export type Actor = Readonly<z.output<typeof Actor>>;
 
-/** What a push requests beside its refs; see docs/adr/0107-push-options.md. */
+/** What a push requests beside its refs; see docs/adr/0013-pushes.md. */
 export const PushWishes = z.object({
   /** No pipeline is started. */
   ciSkip: z.boolean(),

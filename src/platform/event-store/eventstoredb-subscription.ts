@@ -31,7 +31,7 @@ type Place = Readonly<{ commit: bigint; prepare: bigint }>;
 /**
  * The position that says no more than both of a checkpoint do. Where `prepare` lies before `commit`, an event
  * committed at `commit` may come still, and to go on after (commit, commit) would miss it; going on after
- * (prepare, prepare) looks again at what lies between. See docs/adr/0105-two-positions.md.
+ * (prepare, prepare) looks again at what lies between. See docs/adr/0004-checkpoint.md.
  */
 const reachedAt = ({ commit, prepare }: Place): bigint => (prepare < commit ? prepare : commit);
 

@@ -68,7 +68,8 @@ type Statement = Readonly<{ text: string; values: readonly unknown[]; done: Call
 /**
  * Has a connection prepare the statements that come again, so that PostgreSQL does not parse and plan them
  * each time (https://www.postgresql.org/docs/current/sql-prepare.html). One whose columns are others since it was
- * prepared is sent as it is; within a transaction it fails once, and the transaction has to be repeated.
+ * prepared is sent as it is; within a transaction it fails once, and the transaction has to be repeated. A pooler in
+ * front of PostgreSQL has to keep a session for each connection.
  */
 export function prepareRepeated(client: pg.Client, names: StatementNames): void {
   const send = client.query.bind(client) as (...sent: unknown[]) => unknown;

@@ -151,7 +151,7 @@ function gateOf(pusher: Pusher, head: PushHead, deniedForced: boolean, deps: Pus
 /** Git syncs each ref by itself: a few are faster so than everything else on the disk. */
 const refsOneByOneMax = 100;
 
-/** Refs that were there before have files that a power cut must not harm; see docs/adr/0040-many-new-refs.md. */
+/** Refs that were there before have files that a power cut must not harm; see docs/adr/0013-pushes.md. */
 function onlyMakesMany(commands: PushHead["commands"]): boolean {
   if (commands.length <= refsOneByOneMax) return false;
   return commands.every(({ before, after }) => before === null && after !== null);

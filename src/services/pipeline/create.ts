@@ -288,7 +288,7 @@ export type ToNumber = Readonly<{
   turn?: Turn | undefined;
 }>;
 
-/** Gives a pipeline and its jobs the numbers they are known by; see docs/adr/0060-local-ids.md. */
+/** Gives a pipeline and its jobs the numbers they are known by; see docs/adr/0007-names-are-streams.md. */
 export async function numberPipeline(
   { store, now }: Pick<CreateDeps, "store" | "now">,
   { pipelineId, projectId, jobIds, createdPosition, metadata, turn }: ToNumber,
