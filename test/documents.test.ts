@@ -6,7 +6,14 @@ const decisions = path.join("docs", "adr");
 const index = "README.md";
 
 describe("documents", () => {
-  for (const file of ["README.md", "docs", decisions]) {
+  for (const file of [
+    "README.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "docs",
+    path.join("docs", "api"),
+    decisions,
+  ]) {
     it(`in ${file} link to files that exist`, async () => {
       expect(await brokenLinks(await documentsIn(file))).to.deep.equal([]);
     });

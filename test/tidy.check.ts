@@ -21,7 +21,7 @@ const packageOwners: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * Files of `src/http`, besides `core`, that wait for the read models by hand, and why `execute` and
+ * Files of `src/http/page`, besides `core`, that wait for the read models by hand, and why `execute` and
  * `executeProcess` of a request do not serve them.
  */
 const waitsByHand: Readonly<Record<string, string>> = {
@@ -57,7 +57,10 @@ const standalone = path.join("test", "chaos") + path.sep;
 const sources = await filesIn("src", ".ts");
 const tests = await filesIn("test", ".ts");
 const benchmarks = await filesIn("bench", ".ts");
-const documents = ["README.md", "CHANGELOG.md", ...(await filesIn("docs", ".md"))];
+const documents = [
+  ...["README.md", "CHANGELOG.md", "CONTRIBUTING.md"],
+  ...(await filesIn("docs", ".md")),
+];
 const texts = new Map<string, string>();
 for (const file of [...sources, ...tests, ...benchmarks, ...documents]) {
   texts.set(file, await readFile(file, "utf8"));

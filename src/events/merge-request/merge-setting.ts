@@ -27,7 +27,7 @@ export const mergeSettingsDefault: MergeSettings = {
   squash: "ALLOWED",
 };
 
-/** Texts with variables, see docs/api.md. */
+/** Texts with variables, see docs/api/merge-request.md. */
 export const MergeMessages = z.object({
   mergeCommitMessage: z.string(),
   squashCommitMessage: z.string(),

@@ -1,6 +1,6 @@
 import type { Knex } from "knex";
 
-/** How far beyond the requested page a search is counted; see docs/api.md. */
+/** How far beyond the requested page a search is counted; see docs/api/README.md. */
 export const countedBeyondMax = 500;
 
 /** How many rows there are, counted up to a limit beyond the page. */

@@ -3,7 +3,7 @@ import { branchPrefix } from "../../events/repository/repository.ts";
 import type { PushCommand } from "../../git/push/request.ts";
 import { isStorableText, notInLine } from "../../platform/storable-text.ts";
 
-/** What `git push -o` may request; see docs/api.md. */
+/** What `git push -o` may request; see docs/api/repository.md. */
 export type PushOptions = Readonly<{
   ciSkip: boolean;
   ciVariables: Readonly<Record<string, string>>;

@@ -23,7 +23,7 @@ export type MessageSubject = Readonly<{
 const commitsMax = 100;
 const messageLengthMax = 64 * 1024;
 
-/** What each variable of a template represents; see docs/api.md. */
+/** What each variable of a template represents; see docs/api/merge-request.md. */
 const variables: Readonly<Record<string, (subject: MessageSubject) => Promise<string>>> = {
   // A title that was stored with more lines would write trailers.
   title: async ({ row }) => oneLineOf(row.title),

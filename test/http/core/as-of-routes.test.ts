@@ -3,8 +3,8 @@ import { expect } from "chai";
 
 import { routes } from "../../../src/http/routes.ts";
 
-/** The paths of the table in docs/api.md, each with the reason why they have no past. */
-const reasons = (await readFile("docs/api.md", "utf8"))
+/** The paths of the table in docs/api/as-of.md, each with the reason why they have no past. */
+const reasons = (await readFile("docs/api/as-of.md", "utf8"))
   .split("| not of the past | because |\n|---|---|\n")[1]!
   .split("\n\n", 1)[0]!
   .split("\n")

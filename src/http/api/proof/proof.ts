@@ -78,7 +78,7 @@ const getProof = route({
   operationId: "getLogProof",
   summary: "Get the proof that an event is in the log",
   description:
-    "RFC 9162, 2.1.3. `leafHash` is SHA-256 of a zero byte and the digest of the event; see docs/api.md.",
+    "RFC 9162, 2.1.3. `leafHash` is SHA-256 of a zero byte and the digest of the event; see docs/api/audit.md.",
   query: z.object({
     position: Position.meta({ examples: ["1"] }),
     size: Size.optional().meta({ description: "Of the tree; the whole one when not given." }),
