@@ -1,11 +1,13 @@
 import { openApiFile } from "../http/api/openapi/openapi.ts";
 import { routes } from "../http/routes.ts";
+import { writeLines } from "./lines.ts";
 
-/** `npm run openapi` puts it into docs/openapi.json. */
+/** Prints the OpenAPI document of this release. */
 export async function run(): Promise<number> {
-  // The process ends right after: what a pipe has not taken by then would be lost.
-  await new Promise<void>((resolve) => {
-    process.stdout.write(openApiFile(routes), () => resolve());
-  });
+  await writeLines(oneText(openApiFile(routes).trimEnd()));
   return 0;
+}
+
+async function* oneText(text: string): AsyncIterable<string> {
+  yield text;
 }

@@ -162,7 +162,7 @@ function documentOf(routes: readonly Route[], { paths, problem, writer }: Parts)
   };
 }
 
-/** As it is kept beside the sources, so that a change of the interface shows in a review. */
+/** The document as text, with its keys in the order of the declarations. */
 export function openApiFile(routes: readonly Route[]): string {
   return `${JSON.stringify(openApi(routes), null, 2)}\n`;
 }
