@@ -2,6 +2,7 @@ import { request as httpRequest, type IncomingMessage, type RequestOptions } fro
 import { request as httpsRequest } from "node:https";
 import { isIP, type LookupFunction, type Socket } from "node:net";
 import type { Readable } from "node:stream";
+import { joinSmallAnswer } from "../event-loop/small-pieces.ts";
 import { timeoutSignal } from "../time/timeout-signal.ts";
 import { isAllowedAddress, type OutboundAllow } from "./address.ts";
 import { type Resolve, systemResolve } from "./resolve.ts";
@@ -221,6 +222,7 @@ function answerOf(
     const request = (secure ? httpsRequest : httpRequest)(options);
     // Stays for the life of the request: an error after the answer began must not go unheard.
     request.on("error", reject);
+    joinSmallAnswer(request);
     request.once("response", resolve);
     // An answer that switches protocols was not requested.
     request.once("upgrade", (_response, socket: Socket) => {

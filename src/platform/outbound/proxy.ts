@@ -5,6 +5,7 @@ import { type AddressInfo, connect, type Socket } from "node:net";
 import { type Duplex, Transform } from "node:stream";
 
 import { asCaller, currentCaller } from "../caller.ts";
+import { joinSmallAnswer } from "../event-loop/small-pieces.ts";
 import type { OutboundAllow } from "./address.ts";
 import { allowedFor, guardedLookup } from "./http.ts";
 import { type Resolve, systemResolve } from "./resolve.ts";
@@ -156,6 +157,7 @@ function forward(
   });
   onward.once("socket", (socket) => watch(grant, socket, guard, refuse));
   onward.once("error", refuse);
+  joinSmallAnswer(onward);
   onward.once("response", (response) => {
     const kept = Object.entries(response.headers).filter(([name]) => !hopHeaders.has(name));
     outgoing.writeHead(response.statusCode ?? 502, Object.fromEntries(kept));
