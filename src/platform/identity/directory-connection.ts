@@ -17,6 +17,9 @@ export type DirectoryLimits = Readonly<{ connectMs: number; operationMs: number 
 /** Nobody's entry is that large: a server that says more is not listened to. */
 const answerBytesMax = 1024 * 1024;
 
+/** The library calls itself for each further message of a piece: some thousands would be too deep. */
+const pieceBytesMax = 2 * 1024;
+
 const startTlsOid = "1.3.6.1.4.1.1466.20037";
 
 /**
@@ -62,6 +65,7 @@ async function clientOver(
   // Loaded at the first login by LDAP; before anything is read, so that no bytes are missed.
   const { Client } = await import("ldapts");
   let received = 0;
+  splitLargePieces(socket);
   socket.on("data", (chunk: Buffer) => {
     received += chunk.length;
     if (received > answerBytesMax) socket.destroy(new Error("The directory answered too much."));
@@ -78,6 +82,18 @@ async function clientOver(
       return socket;
     },
   });
+}
+
+function splitLargePieces(socket: Socket): void {
+  const push = socket.push.bind(socket);
+  socket.push = (piece: Buffer | null, encoding?: BufferEncoding): boolean => {
+    if (piece === null) return push(piece, encoding);
+    let takesMore = true;
+    for (let start = 0; start < piece.length; start += pieceBytesMax) {
+      takesMore = push(piece.subarray(start, start + pieceBytesMax), encoding);
+    }
+    return takesMore;
+  };
 }
 
 /**

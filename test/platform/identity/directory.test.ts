@@ -215,6 +215,15 @@ describe("a directory that is out of order", () => {
     await unavailable(directory.find(flood, { login: "anna" }), /./);
   });
 
+  it("does no harm by thousands of answers at once to what was not requested", async () => {
+    // A BindResponse (RFC 4511, 4.2.2) without content, to message 9.
+    const empty = Buffer.from("30050201096100", "hex");
+    const many = await listening((_, write) => {
+      write(Buffer.concat(Array.from({ length: 50_000 }, () => empty)));
+    });
+    await unavailable(impatient.find(many, { login: "anna" }), /./);
+  });
+
   it("is not reached at all where the operator does not allow it", async () => {
     const strict = openDirectory({ guard: directoryGuard(["10.0.0.0/8"]) });
     await unavailable(strict.find(settings, { login: "anna" }), /not allowed/);
