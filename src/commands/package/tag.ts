@@ -7,13 +7,11 @@ import type { Slice } from "../core/decider.ts";
 /** Every document of a package shows all of them. */
 export const packageTagsMax = 1_000;
 
-export type PackageTagCommand = Readonly<{
-  packageId: PackageId;
-  tag: string;
-  by: UserId;
-  at: string;
-}> &
-  (Readonly<{ type: "SetPackageTag"; version: string }> | Readonly<{ type: "RemovePackageTag" }>);
+export type PackageTagCommand = Readonly<{ packageId: PackageId; by: UserId; at: string }> &
+  (
+    | Readonly<{ type: "SetPackageTags"; tags: readonly string[]; version: string }>
+    | Readonly<{ type: "RemovePackageTag"; tag: string }>
+  );
 
 /** Version by tag. */
 export type PackageTagState = ReadonlyMap<string, string>;
@@ -24,20 +22,24 @@ export const packageTags: Slice<PackageTagState, PackageTagCommand, typeof packa
   initialState: new Map(),
 
   decide(state, command) {
-    const { packageId, tag, by, at } = command;
+    const { packageId, by, at } = command;
     switch (command.type) {
-      case "SetPackageTag": {
+      case "SetPackageTags": {
         const { version } = command;
-        if (state.get(tag) === version) return [];
-        if (!state.has(tag) && state.size >= packageTagsMax) throw tooMany();
-        const data = { packageId, tag, version, setById: by, setAt: at };
-        return [{ type: "PackageTagSet", data }];
+        const changed = command.tags.filter((tag) => state.get(tag) !== version);
+        const added = changed.filter((tag) => !state.has(tag)).length;
+        if (added > 0 && state.size + added > packageTagsMax) throw tooMany();
+        return changed.map((tag) => {
+          const data = { packageId, tag, version, setById: by, setAt: at };
+          return { type: "PackageTagSet", data };
+        });
       }
-      case "RemovePackageTag":
+      case "RemovePackageTag": {
+        const { tag } = command;
         if (!state.has(tag)) return [];
-        return [
-          { type: "PackageTagRemoved", data: { packageId, tag, removedById: by, removedAt: at } },
-        ];
+        const data = { packageId, tag, removedById: by, removedAt: at };
+        return [{ type: "PackageTagRemoved", data }];
+      }
       default:
         return unreachable(command);
     }

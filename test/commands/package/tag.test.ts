@@ -11,8 +11,9 @@ const set = (tag: string, version = "1.0.0"): PackageTagEvent => ({
   type: "PackageTagSet",
   data: { packageId, tag, version, setById: by, setAt: at },
 });
-const setting = (tag: string, version = "1.0.0") =>
-  ({ type: "SetPackageTag", packageId, tag, version, by, at }) as const;
+const settingAll = (tags: readonly string[], version = "1.0.0") =>
+  ({ type: "SetPackageTags", packageId, tags, version, by, at }) as const;
+const setting = (tag: string, version?: string) => settingAll([tag], version);
 const removing = { type: "RemovePackageTag", packageId, tag: "next", by, at } as const;
 const removed: PackageTagEvent = {
   type: "PackageTagRemoved",
@@ -24,6 +25,12 @@ describe("tags of a package", () => {
     given().when(setting("next")).gives(set("next"));
     given(set("next")).when(setting("next")).givesNothing();
     given(set("next")).when(setting("next", "2.0.0")).gives(set("next", "2.0.0"));
+  });
+
+  it("are set at once where they name one version", () => {
+    given(set("next"))
+      .when(settingAll(["latest", "next", "stable"]))
+      .gives(set("latest"), set("stable"));
   });
 
   it("are removed once", () => {
@@ -43,5 +50,8 @@ describe("tags of a package", () => {
     given(...many.slice(1))
       .when(setting("more"))
       .gives(set("more"));
+    given(...many.slice(1))
+      .when(settingAll(["more", "tag-1", "yet-more"]))
+      .refuses("package.too_many_tags");
   });
 });

@@ -59,9 +59,9 @@ export async function storedEarlier(
   if (of.tag === undefined) return;
   const { packageId } = coordinates;
   const tagging = {
-    type: "SetPackageTag",
+    type: "SetPackageTags",
     packageId,
-    tag: of.tag,
+    tags: [of.tag],
     version,
     by: userId,
     at,

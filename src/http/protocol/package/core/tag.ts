@@ -4,23 +4,24 @@ import type { Deps } from "../../../core/deps.ts";
 import type { RequestContext } from "../../../core/request.ts";
 import { provedStamp } from "./stamp.ts";
 
-type Tagging = Readonly<{
-  packageId: PackageId;
-  tag: string;
-  /** Undefined takes the tag away. */
-  version: string | undefined;
-}>;
+type Tagging = Readonly<{ packageId: PackageId; tags: readonly string[]; version: string }>;
 
-/** Sets or removes a tag of a package and waits until that is visible. @throws Refusal */
-export async function setTag(
-  { packageId, tag, version }: Tagging,
+/** Sets tags of a package and waits until that is visible. @throws Refusal */
+export async function setTags(
+  { packageId, tags, version }: Tagging,
+  request: RequestContext,
+  deps: Deps,
+): Promise<void> {
+  const of = { packageId, ...provedStamp(request, deps) };
+  await request.execute(packageTags, packageId, { type: "SetPackageTags", ...of, tags, version });
+}
+
+/** Removes a tag of a package and waits until that is visible. @throws Refusal */
+export async function removeTag(
+  { packageId, tag }: Readonly<{ packageId: PackageId; tag: string }>,
   request: RequestContext,
   deps: Deps,
 ): Promise<void> {
   const of = { packageId, tag, ...provedStamp(request, deps) };
-  const command =
-    version === undefined
-      ? ({ type: "RemovePackageTag", ...of } as const)
-      : ({ type: "SetPackageTag", ...of, version } as const);
-  await request.execute(packageTags, packageId, command);
+  await request.execute(packageTags, packageId, { type: "RemovePackageTag", ...of });
 }

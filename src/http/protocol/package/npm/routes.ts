@@ -26,7 +26,7 @@ import { partsOf, pieceAnswer } from "../core/part.ts";
 import { sendNamed } from "../core/send-file.ts";
 import { deploymentOf, mustAllowDeletion, packageIdsIn } from "../core/source.ts";
 import { change, deleteVersion, receive, record, uploadBytesMax } from "../core/store.ts";
-import { setTag } from "../core/tag.ts";
+import { removeTag, setTags } from "../core/tag.ts";
 import type { NativeCall, NativeRequest, RegistryType } from "../core/type.ts";
 import { distTags, manifestOf, npmForm, packument } from "./document.ts";
 import { at, jsonType, name, nameIn, shortType } from "./path.ts";
@@ -38,6 +38,8 @@ const type = "npm";
 const base64Factor = 4 / 3;
 /** A client that deprecates sends the whole document of the package. */
 const documentRoom = 66 * 1024 ** 2;
+/** npm sends one; an image is pushed with as many. */
+const publishedTagsMax = 10;
 
 type Params = NativeRequest["params"];
 
@@ -188,28 +190,36 @@ const publish: NativeCall = {
       },
     );
     const received = await receiving;
-    const known = await document.catch(async (error: unknown) => {
+    const version = received?.inspected.version.version;
+    const said = async () => saidOf(await document, version);
+    const { versions, tags } = await said().catch(async (error: unknown) => {
       await received?.blob.release();
       throw error;
     });
-    const version = received?.inspected.version.version;
-    if (known === undefined || !(version === undefined || version in known.versions)) {
-      await received?.blob.release();
-      throw new Refusal("unprocessable", "package.document_malformed", "It is not what npm sends.");
-    }
     if (received === undefined) {
       const isWhole = params["revision"] !== undefined;
-      await applyDocument({ native, target: packageId, versions: known.versions, isWhole }, deps);
+      await applyDocument({ native, target: packageId, versions, isWhole }, deps);
       return jsonAnswer(200, { ok: true });
     }
     await record(received, { target, type, mustStill }, request, deps);
-    for (const [tag, tagged] of Object.entries(known["dist-tags"])) {
-      if (tagged === version)
-        await setTag({ packageId, tag: tagName(tag), version }, request, deps);
-    }
+    const tagging = { packageId, tags, version: received.inspected.version.version };
+    if (tags.length > 0) await setTags(tagging, request, deps);
     return jsonAnswer(201, { ok: true, id: packageName.name });
   },
 };
+
+/** Versions, and the tags of the one that is published. @throws Refusal 422 */
+function saidOf(document: Publication | undefined, published: string | undefined) {
+  if (document === undefined || !(published === undefined || published in document.versions)) {
+    throw new Refusal("unprocessable", "package.document_malformed", "It is not what npm sends.");
+  }
+  const { versions, "dist-tags": tagged } = document;
+  const tags = published === undefined ? [] : Object.keys(tagged);
+  const own = tags.filter((tag) => tagged[tag] === published);
+  if (own.length <= publishedTagsMax) return { versions, tags: own.map(tagName) };
+  const message = `A version is published with at most ${publishedTagsMax} tags.`;
+  throw new Refusal("unprocessable", "package.too_many_tags", message);
+}
 
 const Manifest = z.object({
   engines: z.object({ node: z.string() }).optional().catch(undefined),
@@ -304,7 +314,8 @@ const putTag: NativeCall = {
     const { version } = npmVersion(text.replaceAll('"', "").trim());
     const id = packageVersionIdOf(packageId, { version, key: version });
     if (!(await versionsWithIds(deps.db, [id])).has(id)) throw versionNotFound();
-    await setTag({ packageId, tag: tagName(params["tag"] ?? ""), version }, request, deps);
+    const tags = [tagName(params["tag"] ?? "")];
+    await setTags({ packageId, tags, version }, request, deps);
     return jsonAnswer(200, { ok: true });
   },
 };
@@ -317,11 +328,7 @@ const deleteTag: NativeCall = {
   async handle({ params, repository, request }, deps) {
     const target = await deploymentOf(repository, deps);
     const packageId = packageIdOf(target.id, type, nameIn(params));
-    await setTag(
-      { packageId, tag: tagName(params["tag"] ?? ""), version: undefined },
-      request,
-      deps,
-    );
+    await removeTag({ packageId, tag: tagName(params["tag"] ?? "") }, request, deps);
     return jsonAnswer(200, { ok: true });
   },
 };

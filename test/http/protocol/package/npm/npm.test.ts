@@ -106,6 +106,27 @@ describe("the npm protocol", () => {
     expect(Number(count)).to.equal(0);
   });
 
+  it("sets every tag of a publication, and refuses more than a client sends", async () => {
+    const publishWith = (version: string, tags: readonly string[]) => {
+      const body = publication("tagged", version, npmTarball({ name: "tagged", version }));
+      const sent = Object.fromEntries(tags.map((tag) => [tag, version]));
+      const whole = { ...(JSON.parse(body) as object), "dist-tags": sent };
+      return publish("npm", "tagged", JSON.stringify(whole));
+    };
+    const tags = Array.from({ length: 11 }, (_, n) => `tag-${n}`);
+    const head = await app.head();
+    const refused = await publishWith("1.0.0", tags);
+    expect(refused.status).to.equal(422);
+    expect(await refused.json())
+      .to.have.property("error")
+      .that.includes("at most 10 tags");
+    expect((await publishWith("1.0.0", ["1.x"])).status).to.equal(422);
+    expect(await app.head(), "nothing is stored of what is refused").to.equal(head);
+    expect((await publishWith("1.0.0", tags.slice(1))).status).to.equal(201);
+    const found = (await (await ask("npm", "-/package/tagged/dist-tags")).json()) as object;
+    expect(found).to.include.keys(tags.slice(1));
+  });
+
   it("shows a version once that was deleted and published again", async () => {
     const put = async (version: string) => {
       const body = publication("again", version, npmTarball({ name: "again", version }));
