@@ -55,6 +55,10 @@ export class Admission {
     this.#unproved = new Limit({ name: "ssh.unproved_connections", total, share, ...refused });
   }
 
+  get total(): number {
+    return this.#all.total;
+  }
+
   get size(): number {
     return this.#entries.size;
   }

@@ -1,6 +1,8 @@
 import type { Socket } from "node:net";
 import { PassThrough, type Readable, Transform, Writable } from "node:stream";
-import type { ServerChannel } from "ssh2";
+import type { Connection, ServerChannel } from "ssh2";
+
+import { afterKeyExchange } from "./reading.ts";
 
 /** The streams between one command and its client. */
 export type ChannelStream = Readonly<{
@@ -29,12 +31,16 @@ export type ChannelLimits = Readonly<{
 const socketBytesMax = 1024 ** 2;
 /** Clients request 32 KiB; with tiny packets each byte would need a hundred bytes on the connection. */
 const packetBytesMin = 1024;
+/** What the library lets a client send before it is read: two windows, and room. Who sends more keeps to no window. */
+const unreadBytesMax = 8 * 1024 ** 2;
 const checkMs = 5_000;
+
+export type Line = Readonly<{ socket: Socket; connection: Connection }>;
 
 /** Undefined when the client requests a packet size that no real client uses. */
 export function openChannelStream(
   channel: ServerChannel,
-  socket: Socket,
+  { socket, connection }: Line,
   limits: ChannelLimits,
 ): ChannelStream | undefined {
   const { packetSize } = channel.outgoing as Readonly<{ packetSize: number }>;
@@ -47,6 +53,10 @@ export function openChannelStream(
   channel.once("close", leave);
   socket.once("close", leave);
   channel.on("error", leave);
+  const bound = (): void => {
+    if (channel.readableLength > unreadBytesMax) socket.destroy();
+  };
+  socket.on("data", bound);
 
   let moved = 0;
   const counted = new Transform({
@@ -56,11 +66,12 @@ export function openChannelStream(
     },
   });
   const input = channel.pipe(counted).pipe(new PassThrough());
-  const output = outputOf(channel, socket, (bytes) => {
+  const output = outputOf(channel, { socket, connection }, (bytes) => {
     moved += bytes;
   });
   // A writer to a client that is gone gets an error.
   gone.signal.addEventListener("abort", () => {
+    socket.off("data", bound);
     output.destroy();
     if (!counted.writableEnded) counted.end();
   });
@@ -72,6 +83,8 @@ export function openChannelStream(
     say: (text) => void (gone.signal.aborted || channel.stderr.write(text)),
     end(exitCode) {
       if (gone.signal.aborted) return;
+      // What still comes is dropped.
+      channel.unpipe().resume();
       channel.exit(exitCode);
       channel.end();
     },
@@ -81,20 +94,22 @@ export function openChannelStream(
 
 function outputOf(
   channel: ServerChannel,
-  socket: Socket,
+  { socket, connection }: Line,
   onMoved: (bytes: number) => void,
 ): Writable {
+  const send = (chunk: Buffer, done: () => void): void => {
+    // Packets hold half of what git writes at once: they go out together.
+    socket.cork();
+    process.nextTick(() => socket.uncork());
+    channel.write(chunk, () => {
+      onMoved(chunk.length);
+      if (socket.writableLength > socketBytesMax) socket.once("drain", done);
+      else done();
+    });
+  };
   const output = new Writable({
-    write(chunk: Buffer, _encoding, done) {
-      // Packets hold half of what git writes at once: they go out together.
-      socket.cork();
-      process.nextTick(() => socket.uncork());
-      channel.write(chunk, () => {
-        onMoved(chunk.length);
-        if (socket.writableLength > socketBytesMax) socket.once("drain", done);
-        else done();
-      });
-    },
+    write: (chunk: Buffer, _encoding, done) =>
+      afterKeyExchange(connection, () => send(chunk, done)),
   });
   output.on("error", () => undefined);
   return output;

@@ -3,13 +3,17 @@ import type { Logger } from "pino";
 import ssh2, { type AuthContext, type Connection, type Session } from "ssh2";
 
 import { bindOperation, isSuspended } from "../platform/event-loop/operation.ts";
+import { Limit } from "../platform/limit.ts";
 import { networkOf } from "../platform/network.ts";
 import type { SshLoginRow } from "../projections/user/ssh-key.ts";
 import { Admission, type AdmissionLimits, type Entry } from "./admission.ts";
 import type { Proof } from "./authentication.ts";
 import { offeredKeys } from "./host-key.ts";
+import { boundReading } from "./reading.ts";
 
 export type ConnectionSettings = Readonly<{
+  /** Connections of one user, in this process. */
+  connectionsMaxPerUser: number;
   /** A connection without a command is closed after this. */
   unusedMs: number;
   /** Wrong keys and other attempts that a client has. */
@@ -21,6 +25,7 @@ export type ConnectionSettings = Readonly<{
 }>;
 
 const connectionSettingsDefault: ConnectionSettings = {
+  connectionsMaxPerUser: 64,
   unusedMs: 60_000,
   attemptsMax: 10,
   sessionsMax: 8,
@@ -38,7 +43,12 @@ export type SshServerOptions = Readonly<{
 }>;
 
 /** An authenticated connection. */
-export type Proved = Readonly<{ by: SshLoginRow; ip: string; socket: Socket }>;
+export type Proved = Readonly<{
+  by: SshLoginRow;
+  ip: string;
+  socket: Socket;
+  connection: Connection;
+}>;
 
 export type SshServer = Readonly<{ host: string; port: number; close: () => Promise<void> }>;
 
@@ -50,6 +60,17 @@ export type OnSession = (session: Session, done: () => void) => void;
  * computed here in WebAssembly, and clients that know it would rather have it than AES.
  */
 const algorithms = {
+  // Groups of more than 4,096 bits would keep the event loop for each handshake; those that the client chooses are not
+  // known to the library of the server, where a handshake by them would fail.
+  kex: [
+    "curve25519-sha256",
+    "curve25519-sha256@libssh.org",
+    "ecdh-sha2-nistp256",
+    "ecdh-sha2-nistp384",
+    "ecdh-sha2-nistp521",
+    "diffie-hellman-group14-sha256",
+    "diffie-hellman-group16-sha512",
+  ],
   cipher: ["aes128-gcm@openssh.com", "aes256-gcm@openssh.com", "aes128-ctr", "aes256-ctr"],
   hmac: ["hmac-sha2-256-etm@openssh.com", "hmac-sha2-512-etm@openssh.com", "hmac-sha2-256"],
   // Compressed already: packs gain nothing, and a small packet could become a large one.
@@ -67,12 +88,21 @@ export async function startSshServer(
 ): Promise<SshServer> {
   const { hostKeys, limits = {} } = options;
   const connections = new Admission(limits);
+  const serving = { ...connectionSettingsDefault, ...limits };
+  const { connectionsMaxPerUser: share } = serving;
+  const ofUsers = new Limit({
+    name: "ssh.authenticated_connections",
+    total: connections.total,
+    share,
+    whenFull: "refuse",
+  });
   /** By address and port of the peer, under which the library knows them. */
   const entries = new Map<string, Entry>();
   const server = new ssh2.Server({
     hostKeys: offeredKeys(hostKeys),
     ident: "Ledgerforge",
     algorithms: {
+      kex: [...algorithms.kex],
       cipher: [...algorithms.cipher],
       hmac: [...algorithms.hmac],
       compress: [...algorithms.compress],
@@ -85,8 +115,7 @@ export async function startSshServer(
     // The library reports errors of the line here as well; it closes it by itself.
     connection.on("error", () => undefined);
     if (entry === undefined) return void connection.end();
-    const serving = { ...connectionSettingsDefault, ...limits };
-    serveConnection(connection, entry, { ...options, serving, onSession });
+    serveConnection(connection, entry, { ...options, serving, ofUsers, onSession });
   });
 
   const listener = createServer({ noDelay: true }, (socket) => {
@@ -124,10 +153,14 @@ export async function startSshServer(
 }
 
 type Serving = SshServerOptions &
-  Readonly<{ serving: ConnectionSettings; onSession: (proved: Proved) => OnSession }>;
+  Readonly<{
+    serving: ConnectionSettings;
+    ofUsers: Limit;
+    onSession: (proved: Proved) => OnSession;
+  }>;
 
 function serveConnection(connection: Connection, entry: Entry, serving: Serving): void {
-  const { prove, log } = serving;
+  const { prove, log, ofUsers } = serving;
   const { attemptsMax } = serving.serving;
   const { socket, ip } = entry;
   let attempts = 0;
@@ -135,7 +168,7 @@ function serveConnection(connection: Connection, entry: Entry, serving: Serving)
 
   const decide = async (attempt: AuthContext): Promise<void> => {
     const proof = await prove(attempt);
-    if (proof.kind === "proved") proved = { by: proof.by, ip, socket };
+    if (proof.kind === "proved") proved = { by: proof.by, ip, socket, connection };
     if (proof.kind !== "refused") return attempt.accept();
     // The method "none" requests the list of methods.
     if (attempt.method !== "none") attempts += 1;
@@ -149,8 +182,12 @@ function serveConnection(connection: Connection, entry: Entry, serving: Serving)
     });
   });
   connection.once("ready", () => {
-    if (proved === undefined) return void socket.destroy();
+    if (proved === undefined || socket.destroyed) return void socket.destroy();
+    const hold = ofUsers.tryTake({ caller: proved.by.user_id });
+    if (hold === undefined) return void socket.destroy();
+    socket.once("close", hold.leave);
     entry.proved();
+    boundReading(connection, socket);
     serveSessions(connection, proved, serving);
   });
 }
@@ -167,7 +204,7 @@ function serveSessions(connection: Connection, proved: Proved, serving: Serving)
   connection.on("session", (accept, reject) => {
     if (open >= sessionsMax || inAll >= sessionsMaxInAll) return reject();
     [open, inAll] = [open + 1, inAll + 1];
-    let over = false;
+    let [over, isRunning] = [false, false];
     const done = (): void => {
       if (over) return;
       over = true;
@@ -177,10 +214,15 @@ function serveSessions(connection: Connection, proved: Proved, serving: Serving)
       unused = wait();
     };
     const session = accept();
-    session.once("close", done);
-    session.on("error", done);
+    // A command whose channel is closed counts until it has ended.
+    const leave = (): void => void (isRunning || done());
+    session.once("close", leave);
+    session.on("error", leave);
     // What is only opened does not count as use: the time for it goes on.
-    session.once("exec", () => clearTimeout(unused));
+    session.once("exec", () => {
+      isRunning = true;
+      clearTimeout(unused);
+    });
     onSession(session, done);
   });
 }

@@ -40,6 +40,8 @@ export function sessionsOf(service: SshService, proved: Proved): OnSession {
 
 function greet(channel: ServerChannel | undefined, { by }: Proved, done: () => void): void {
   if (channel === undefined) return;
+  // What the client sends means nothing.
+  channel.resume();
   channel.stderr.write(`Hello ${by.alias}, you are known here. There is no shell, only git.\r\n`);
   channel.exit(1);
   channel.end();
@@ -57,7 +59,7 @@ type Serving = Readonly<{
 /** One line of the log a command, whatever becomes of it. */
 async function serve({ service, proved, channel, command, protocol }: Serving): Promise<void> {
   const { log, channelLimits = channelLimitsDefault } = service;
-  const line = openChannelStream(channel, proved.socket, channelLimits);
+  const line = openChannelStream(channel, proved, channelLimits);
   if (line === undefined) return;
   const begun = performance.now();
   const requestId = randomUUID();
