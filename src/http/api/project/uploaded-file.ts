@@ -76,7 +76,6 @@ const postFile = route({
       filesMax: 1,
       take: (file) => store(file, bytesMax, counted, deps),
     });
-    if (stored === undefined) throw fileNotFound();
     try {
       const id = await record(stored, counted, deps);
       await stored.blob.release();

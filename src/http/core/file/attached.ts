@@ -26,6 +26,5 @@ export async function receiveAttachedFile<Taken extends TakenFile>(
   if (!/^multipart\/form-data\b/i.test(incoming.contentType)) return await take(incoming.body);
   const form = { key, filesMax: 1, take: ({ content }: FormFile) => take(content), ...keys };
   const [taken] = await receiveFiles(incoming, form);
-  // A form without the file was refused.
-  return taken as Taken;
+  return taken;
 }

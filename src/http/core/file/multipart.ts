@@ -51,7 +51,7 @@ const fieldLimits = { ...limits, fields: 1_000, fieldSize: 512 * 1024 } as const
 export async function receiveFiles<Taken extends TakenFile>(
   { contentType, body }: Incoming,
   form: FormFiles<Taken>,
-): Promise<readonly Taken[]> {
+): Promise<readonly [Taken, ...Taken[]]> {
   const parser = openParser(contentType, form);
   const takes: Promise<Taken>[] = [];
   const contents: PassThrough[] = [];
@@ -102,7 +102,9 @@ export async function receiveFiles<Taken extends TakenFile>(
   const settled = await Promise.allSettled(takes);
   const taken = settled.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
   const failed = settled.find((one) => one.status === "rejected");
-  if (failure === undefined && failed === undefined) return taken;
+  const [first, ...others] = taken;
+  if (failure === undefined && failed === undefined && first !== undefined)
+    return [first, ...others];
   await Promise.all(taken.map(({ blob }) => blob.release()));
   throw failure ?? failed?.reason;
 }

@@ -65,7 +65,6 @@ const upload = route({
         return { name, blob: await deps.blobs.put(content, options) };
       },
     });
-    if (stored === undefined) throw new Refusal("unprocessable", "artifact.none", "No file came.");
     const { name, blob } = stored;
     const { bytes, digests } = blob;
     const artifactId = deterministicId(request.commandId, "job artifact");

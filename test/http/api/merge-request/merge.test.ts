@@ -57,6 +57,16 @@ describe("merging", () => {
     });
   });
 
+  it("refuses to squash changes that cancel each other out", async () => {
+    await given.world.open();
+    const { copy } = given.world;
+    await git(copy, "checkout", "--quiet", "feature");
+    await git(copy, "revert", "--no-edit", "HEAD");
+    await git(copy, "push", "--quiet", "origin", "feature");
+    const answer = await merging({ mergeStrategy: "SQUASH" });
+    expect(codeOf(answer), answer.text).to.deep.equal([422, "merge.nothing"]);
+  });
+
   it("refuses what there is nothing to merge of, and what is over", async () => {
     await git(given.world.copy, "push", "--quiet", "origin", "main:refs/heads/same");
     const opened = await given.world.open({ sourceBranch: { id: "same" } });

@@ -189,8 +189,6 @@ const upload: NativeCall = {
         return receive(content, { target, inspect }, request, deps);
       },
     });
-    // A form without the file was refused.
-    if (received === undefined) throw fileNotFound();
     try {
       mustAgree(fields, received.inspected.packageName, received.inspected.version.key);
       for (const [field, digest] of Object.entries(digests)) {
