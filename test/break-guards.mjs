@@ -11,7 +11,10 @@ const [count = "20", given] = process.argv.slice(2);
 const commit = execFileSync("git", ["rev-parse", "HEAD"], { encoding: "utf8" }).trim();
 const seed = given ?? commit;
 /** Programs of the operator refuse in other ways, which whole starts test. */
-const layers = ["commands", "events", "git", "http", "platform", "projections", "ssh", "workers"];
+const layers = [
+  ...["commands", "events", "git", "http", "package", "pipeline-file", "platform", "projections"],
+  ...["services", "ssh", "workers"],
+];
 const condition = /^(\s*(?:\} else )?if \()(.+)(\) (?:throw\b.*|\{))$/;
 /** An error of our own code is no refusal. */
 const refusal = /\bthrow (?!new (?:Type)?Error\b|error\b|reason\b)/;

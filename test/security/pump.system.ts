@@ -6,7 +6,7 @@ import { charactersOf, piecesOf } from "../support/syntax/pump.ts";
 import { parsedSources } from "../support/syntax/source.ts";
 
 /** What users, other services and their files reach. */
-const layers = /^src\/(?:platform|http|ssh|agent)\//;
+const layers = /^src\/(?:platform|git|package|pipeline-file|services|http|ssh|agent)\//;
 /** They start programs, threads and connections, and read no text. */
 const starting = /^(?:open|start|install)[A-Z]|^clientOf$/;
 /** For 20,000 characters, in proportion for fewer: a hundred times what most parsers take. */
