@@ -19,6 +19,18 @@ describe("documents", () => {
     });
   }
 
+  it("name files and folders that exist", async () => {
+    const named = await namedIn(/`((?:src|test|docs|bench|bin)\/[^`\s]+)`/g);
+    expect(named.length).to.be.greaterThan(100);
+    expect(await missing(named)).to.deep.equal([]);
+  });
+
+  it("run tests that exist", async () => {
+    const named = await namedIn(/npx mocha ([^`]+)/g);
+    expect(named.length).to.be.greaterThan(10);
+    expect(await missing(named)).to.deep.equal([]);
+  });
+
   it("list every decision with its number and title", async () => {
     const files = (await readdir(decisions)).filter((file) => file !== index);
     const listed = (await readFile(path.join(decisions, index), "utf8"))
@@ -33,6 +45,33 @@ describe("documents", () => {
   });
 });
 
+type Named = Readonly<{ document: string; file: string }>;
+
+/** Files and folders of this repository, each a word of what the first group of the form finds; patterns are left out. */
+async function namedIn(form: RegExp): Promise<readonly Named[]> {
+  const documents = ["README.md", "CONTRIBUTING.md", ...(await documentsIn("docs"))];
+  const all = documents.map(async (document) =>
+    [...(await readFile(document, "utf8")).matchAll(form)]
+      .flatMap(([, found = ""]) => found.split(/\s+/))
+      .filter((word) => /^(?:src|test|docs|bench|bin)\/[^<*]+$/.test(word))
+      .map((file) => ({ document, file })),
+  );
+  return (await Promise.all(all)).flat();
+}
+
+async function missing(named: readonly Named[]): Promise<readonly string[]> {
+  const all = named.map(async ({ document, file }) =>
+    (await exists(file)) ? [] : [`${document}: ${file}`],
+  );
+  return (await Promise.all(all)).flat();
+}
+
+const exists = (file: string): Promise<boolean> =>
+  stat(file).then(
+    () => true,
+    () => false,
+  );
+
 async function documentsIn(place: string): Promise<readonly string[]> {
   if (place.endsWith(".md")) return [place];
   const files = await readdir(place);
@@ -44,11 +83,7 @@ async function brokenLinks(files: readonly string[]): Promise<readonly string[]>
   for (const file of files) {
     for (const [, link = ""] of (await readFile(file, "utf8")).matchAll(/\]\(([^)#]+)/g)) {
       if (/^[a-z]+:/.test(link)) continue;
-      const exists = await stat(path.join(path.dirname(file), link)).then(
-        () => true,
-        () => false,
-      );
-      if (!exists) broken.push(`${file}: ${link}`);
+      if (!(await exists(path.join(path.dirname(file), link)))) broken.push(`${file}: ${link}`);
     }
   }
   return broken;
