@@ -1,5 +1,5 @@
 import type { PackageType } from "../../events/package/version.ts";
-import { whyUnreadable } from "../../package/core/client-rule.ts";
+import { whyUnreadable } from "../../package/client-rule.ts";
 import { pypiShown } from "./pypi-shown.ts";
 import { symbolOf } from "./symbol.ts";
 import type { PackageFileRow } from "./table.ts";

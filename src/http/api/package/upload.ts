@@ -18,7 +18,7 @@ import {
   checkPypiFile,
   readComposerPackage,
   readNuspec,
-} from "../../../package/core/file-reader.ts";
+} from "../../../package/file-reader.ts";
 import { mavenName } from "../../../package/maven/format.ts";
 import type { HeldBlob } from "../../../platform/blob/blobs.ts";
 import { invariant } from "../../../platform/invariant.ts";

@@ -3,7 +3,7 @@ import { RegistryRepositoryId } from "../../../events/core/ids.ts";
 import type { PackageType } from "../../../events/package/version.ts";
 import { condaNames, condaSubdir } from "../../../package/conda/format.ts";
 import { packageFileIdOf, packageVersionIdOf } from "../../../package/core/coordinates.ts";
-import { readConda } from "../../../package/core/file-reader.ts";
+import { readConda } from "../../../package/file-reader.ts";
 import { Refusal } from "../../../platform/refusal.ts";
 import type { Deps } from "../../core/deps.ts";
 import { receiveAttachedFile } from "../../core/file/attached.ts";

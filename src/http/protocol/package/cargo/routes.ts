@@ -7,7 +7,7 @@ import {
 } from "../../../../package/cargo/format.ts";
 import { readCargoPublication } from "../../../../package/cargo/publish.ts";
 import { coordinatesOf, packageVersionIdOf } from "../../../../package/core/coordinates.ts";
-import { readCrate } from "../../../../package/core/file-reader.ts";
+import { readCrate } from "../../../../package/file-reader.ts";
 import { isRecord } from "../../../../platform/is-record.ts";
 import { Refusal } from "../../../../platform/refusal.ts";
 import { listLivePackages } from "../../../../projections/package/live.ts";

@@ -6,7 +6,7 @@ import {
   normalizedComposerVersion,
 } from "../../../../package/composer/format.ts";
 import type { PackageName } from "../../../../package/core/coordinates.ts";
-import { readComposerPackage } from "../../../../package/core/file-reader.ts";
+import { readComposerPackage } from "../../../../package/file-reader.ts";
 import { isRecord } from "../../../../platform/is-record.ts";
 import type { ListedFile } from "../../../../projections/package/registry.ts";
 import { searchNames } from "../../../../projections/package/registry-index.ts";

@@ -4,7 +4,7 @@ import {
   condaSubdirs,
   isFirstFormat,
 } from "../../../../package/conda/format.ts";
-import { readConda } from "../../../../package/core/file-reader.ts";
+import { readConda } from "../../../../package/file-reader.ts";
 import { isRecord } from "../../../../platform/is-record.ts";
 import { zstdFrame } from "../../../../platform/zstd-frame.ts";
 import type { ListedFile } from "../../../../projections/package/registry.ts";

@@ -6,7 +6,7 @@ import {
   packageVersion,
 } from "../../../../commands/package/version.ts";
 import type { PackageCoordinates, PackageType } from "../../../../events/package/version.ts";
-import { mustBeReadable } from "../../../../package/core/client-rule.ts";
+import { mustBeReadable } from "../../../../package/client-rule.ts";
 import {
   badFile,
   coordinatesOf,

@@ -1,6 +1,5 @@
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
-import { readCran } from "../../../../package/core/file-reader.ts";
 import {
   compareCran,
   cranFileName,
@@ -8,6 +7,7 @@ import {
   cranPlace,
   cranVersion,
 } from "../../../../package/cran/format.ts";
+import { readCran } from "../../../../package/file-reader.ts";
 import { isRecord } from "../../../../platform/is-record.ts";
 import { Refusal } from "../../../../platform/refusal.ts";
 import type { ListedFile } from "../../../../projections/package/registry.ts";

@@ -1,12 +1,12 @@
 import { promisify } from "node:util";
 import { gunzip } from "node:zlib";
-import { readDeb } from "../../../../package/core/file-reader.ts";
 import {
   debFileName,
   debianName,
   debianPlace,
   debianVersion,
 } from "../../../../package/debian/format.ts";
+import { readDeb } from "../../../../package/file-reader.ts";
 import { fileNotFound, orNotFound } from "../../../api/package/request.ts";
 import { type Answer, emptyAnswer, jsonAnswer, textAnswer } from "../../../core/answer.ts";
 import type { Deps } from "../../../core/deps.ts";

@@ -4,7 +4,7 @@ import {
   packageFileIdOf,
   packageVersionIdOf,
 } from "../../../../package/core/coordinates.ts";
-import { readGoModule } from "../../../../package/core/file-reader.ts";
+import { readGoModule } from "../../../../package/file-reader.ts";
 import {
   compareGo,
   goFileName,

@@ -1,6 +1,6 @@
 import semver from "semver";
 import type { PackageFileName } from "../../../../package/core/coordinates.ts";
-import { readChart, readProvenance } from "../../../../package/core/file-reader.ts";
+import { readChart, readProvenance } from "../../../../package/file-reader.ts";
 import { helmName, helmVersion } from "../../../../package/helm/format.ts";
 import { isRecord } from "../../../../platform/is-record.ts";
 import { Refusal } from "../../../../platform/refusal.ts";

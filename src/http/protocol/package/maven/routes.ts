@@ -7,7 +7,7 @@ import {
   packageFileIdOf,
   packageVersionIdOf,
 } from "../../../../package/core/coordinates.ts";
-import { goalPrefixIn } from "../../../../package/core/file-reader.ts";
+import { goalPrefixIn } from "../../../../package/file-reader.ts";
 import { plainVersion } from "../../../../package/generic/format.ts";
 import { mavenName } from "../../../../package/maven/format.ts";
 import {

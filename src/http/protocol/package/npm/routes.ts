@@ -8,7 +8,7 @@ import {
   packageIdOf,
   packageVersionIdOf,
 } from "../../../../package/core/coordinates.ts";
-import { readNpmManifest } from "../../../../package/core/file-reader.ts";
+import { readNpmManifest } from "../../../../package/file-reader.ts";
 import { npmVersion } from "../../../../package/npm/format.ts";
 import type { Publication } from "../../../../package/npm/publication.ts";
 import { readPublication } from "../../../../package/npm/publish.ts";

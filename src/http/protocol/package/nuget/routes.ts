@@ -1,5 +1,5 @@
 import { coordinatesOf } from "../../../../package/core/coordinates.ts";
-import { readNuspec } from "../../../../package/core/file-reader.ts";
+import { readNuspec } from "../../../../package/file-reader.ts";
 import { nugetName, nugetVersion } from "../../../../package/nuget/format.ts";
 import { fileNotFound, orNotFound } from "../../../api/package/request.ts";
 import { emptyAnswer, jsonAnswer, streamAnswer } from "../../../core/answer.ts";

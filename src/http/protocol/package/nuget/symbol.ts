@@ -1,6 +1,6 @@
 import { packageFilesMax, tooManyFiles } from "../../../../commands/package/version.ts";
 import { coordinatesOf } from "../../../../package/core/coordinates.ts";
-import { readSymbolsNuspec } from "../../../../package/core/file-reader.ts";
+import { readSymbolsNuspec } from "../../../../package/file-reader.ts";
 import { nugetFileName } from "../../../../package/nuget/format.ts";
 import { type Pdb, pdbFileName, symbolKey, takePdbs } from "../../../../package/nuget/symbols.ts";
 import { Refusal } from "../../../../platform/refusal.ts";

@@ -6,7 +6,7 @@ import {
   packageFileIdOf,
   packageVersionIdOf,
 } from "../../../../package/core/coordinates.ts";
-import { readPypiFile } from "../../../../package/core/file-reader.ts";
+import { readPypiFile } from "../../../../package/file-reader.ts";
 import { pypiName, pypiVersion } from "../../../../package/pypi/format.ts";
 import { escaped, pageAround } from "../../../../package/pypi/simple-page.ts";
 import { Refusal } from "../../../../platform/refusal.ts";

@@ -1,4 +1,4 @@
-import { readRpm } from "../../../../package/core/file-reader.ts";
+import { readRpm } from "../../../../package/file-reader.ts";
 import { rpmFileName, rpmName, rpmVersion } from "../../../../package/rpm/format.ts";
 import { fileNotFound, orNotFound } from "../../../api/package/request.ts";
 import { emptyAnswer, jsonAnswer, textAnswer } from "../../../core/answer.ts";

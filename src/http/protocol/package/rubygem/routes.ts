@@ -8,7 +8,7 @@ import {
   packageIdOf,
   packageVersionIdOf,
 } from "../../../../package/core/coordinates.ts";
-import { readGem } from "../../../../package/core/file-reader.ts";
+import { readGem } from "../../../../package/file-reader.ts";
 import {
   compareGem,
   type GemMetadata,

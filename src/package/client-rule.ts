@@ -1,23 +1,23 @@
-import type { PackageType } from "../../events/package/version.ts";
-import { isRecord } from "../../platform/is-record.ts";
-import { Refusal } from "../../platform/refusal.ts";
-import { cargoVersion } from "../cargo/format.ts";
-import { checkCargo } from "../cargo/grammar.ts";
-import { checkComposer } from "../composer/grammar.ts";
-import { checkConda } from "../conda/grammar.ts";
-import { checkCran } from "../cran/grammar.ts";
-import { parseControl } from "../debian/format.ts";
-import { checkDebian } from "../debian/grammar.ts";
-import { checkGoMod } from "../go/grammar.ts";
-import { helmName, helmVersion } from "../helm/format.ts";
-import { checkHelm, type ShownChart } from "../helm/grammar.ts";
-import { npmVersion } from "../npm/format.ts";
-import { checkNpm } from "../npm/grammar.ts";
-import { checkNugetDependencies, nugetName, nugetVersion } from "../nuget/format.ts";
-import { metadataHead, pypiVersion } from "../pypi/format.ts";
-import { checkPythonMetadata } from "../pypi/grammar.ts";
-import { checkGem, gemName } from "../rubygem/format.ts";
-import type { PackageFileName } from "./coordinates.ts";
+import type { PackageType } from "../events/package/version.ts";
+import { isRecord } from "../platform/is-record.ts";
+import { Refusal } from "../platform/refusal.ts";
+import { cargoVersion } from "./cargo/format.ts";
+import { checkCargo } from "./cargo/grammar.ts";
+import { checkComposer } from "./composer/grammar.ts";
+import { checkConda } from "./conda/grammar.ts";
+import type { PackageFileName } from "./core/coordinates.ts";
+import { checkCran } from "./cran/grammar.ts";
+import { parseControl } from "./debian/format.ts";
+import { checkDebian } from "./debian/grammar.ts";
+import { checkGoMod } from "./go/grammar.ts";
+import { helmName, helmVersion } from "./helm/format.ts";
+import { checkHelm, type ShownChart } from "./helm/grammar.ts";
+import { npmVersion } from "./npm/format.ts";
+import { checkNpm } from "./npm/grammar.ts";
+import { checkNugetDependencies, nugetName, nugetVersion } from "./nuget/format.ts";
+import { metadataHead, pypiVersion } from "./pypi/format.ts";
+import { checkPythonMetadata } from "./pypi/grammar.ts";
+import { checkGem, gemName } from "./rubygem/format.ts";
 
 /** A file of a package with what indexes show of it. */
 export type ShownFile = Readonly<{

@@ -1,6 +1,6 @@
 import { stat } from "node:fs/promises";
 
-import { ParserTask } from "../../platform/parser/parser.ts";
+import { ParserTask } from "../platform/parser/parser.ts";
 import type { FileQuestion, FileReaders } from "./file-task.ts";
 
 /** Beside what the size of the file allows. */
@@ -8,7 +8,7 @@ const timeoutMs = 30_000;
 const bytesPerMs = 4 * 1024;
 
 const task = new ParserTask<FileQuestion, unknown>({
-  module: "package/core/file-task",
+  module: "package/file-task",
   timeoutMs,
   mebibytesMax: 512,
 });
