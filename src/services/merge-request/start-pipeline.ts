@@ -39,7 +39,6 @@ export async function begunPipeline(
 }
 
 type Started = Exclude<Awaited<ReturnType<typeof startPipeline>>, { none: string }>;
-
 type StartDeps = Parameters<typeof startPipeline>[0];
 
 export type NoMergeRequestPipeline = Readonly<{

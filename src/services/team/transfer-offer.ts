@@ -9,7 +9,6 @@ import { causedBy, load } from "../core/caused-by.ts";
 import type { WorkerDeps } from "../core/deps.ts";
 
 type Accepted = Extract<TransferOfferEvent, { type: "TransferAccepted" }>["data"];
-
 type TransferDeps = Pick<WorkerDeps, "store" | "now">;
 
 /**

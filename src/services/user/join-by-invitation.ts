@@ -9,7 +9,6 @@ import { causedBy } from "../core/caused-by.ts";
 import type { WorkerDeps } from "../core/deps.ts";
 
 type Accepted = Extract<InvitationEvent, { type: "InvitationAccepted" }>["data"];
-
 export type JoinDeps = Pick<WorkerDeps, "store" | "db" | "now">;
 
 /**

@@ -31,7 +31,6 @@ import { defineWorker } from "../core/worker.ts";
 
 /** After the time of a run that was canceled. */
 const lateMs = 1_000;
-
 /** Of the line that says that the rest is not kept, and what the service adds. */
 const beyondBytes = 64 * 1024;
 
@@ -44,7 +43,6 @@ const Ended = z.object({
 });
 
 const EndedRun = Ended.extend({ causeId: z.string(), position: z.string() });
-
 type EndedRun = z.output<typeof EndedRun>;
 
 /** The log of a run that has ended becomes a blob, which an event names. */

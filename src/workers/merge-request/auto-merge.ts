@@ -26,7 +26,6 @@ import { waitsForPipelines } from "../../services/merge-request/waits-for-pipeli
 import { defineWorker } from "../core/worker.ts";
 
 const queue = "merge-request-auto";
-
 const countMax = 200;
 
 /** The job that looks whether an awaited merge can be made now. */

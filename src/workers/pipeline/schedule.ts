@@ -18,7 +18,6 @@ import { defineWorker } from "../core/worker.ts";
 import { creationSeats, creationsAtOnce } from "./seat.ts";
 
 const queue = "pipeline-schedule";
-
 const atOnce = 500;
 
 /** A job for each schedule whose time has come. */

@@ -9,7 +9,6 @@ import type { Reactor } from "../core/reactor.ts";
 import { defineWorker } from "../core/worker.ts";
 
 const queue = "project-fork";
-
 /** The forking request copies at once; the job serves when that process died before. */
 const delayMs = 60_000;
 
