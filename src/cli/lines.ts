@@ -10,7 +10,7 @@ export class OutputIncomplete extends Error {
  *
  * @throws OutputIncomplete
  */
-export async function writeLines(lines: AsyncIterable<string>): Promise<void> {
+export async function writeLines(lines: Iterable<string> | AsyncIterable<string>): Promise<void> {
   let failure: NodeJS.ErrnoException | undefined;
   const onError = (error: NodeJS.ErrnoException): void => {
     failure ??= error;

@@ -3,6 +3,8 @@ import { once } from "node:events";
 import { tmpdir } from "node:os";
 import { text } from "node:stream/consumers";
 import { expect } from "chai";
+import { openApi } from "../../src/http/api/openapi/openapi.ts";
+import { routes } from "../../src/http/routes.ts";
 import { build, program } from "../support/app/service.ts";
 import { append, sent } from "../support/package/parcel.ts";
 import { testDatabase } from "../support/store/database.ts";
@@ -100,6 +102,13 @@ describe("commands of the operator", () => {
       1,
       "The log was changed: the first 2 events agree with the tree, but not with the mark.\n",
     ]);
+  });
+
+  it("print the OpenAPI document", async () => {
+    const { code, out } = await ledgerforge("openapi");
+    const expected = `${JSON.stringify(openApi(routes), null, 2)}\n`;
+    // Compared as a whole: a difference of thousands of lines would say nothing more.
+    expect([code, out === expected]).to.deep.equal([0, true]);
   });
 
   it("export the log as lines of JSON", async () => {

@@ -162,11 +162,6 @@ function documentOf(routes: readonly Route[], { paths, problem, writer }: Parts)
   };
 }
 
-/** The document as text, with its keys in the order of the declarations. */
-export function openApiFile(routes: readonly Route[]): string {
-  return `${JSON.stringify(openApi(routes), null, 2)}\n`;
-}
-
 function operation(route: Route, writer: SchemaWriter): Json {
   const closed = route.notForApplications === true && "Not for tokens of OAuth applications.";
   const open = route.isOpen && "What is open to everybody needs no token.";
