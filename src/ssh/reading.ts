@@ -13,7 +13,7 @@ const queuedPacketsMax = 1_024;
 const exchangesMax = 16;
 const bytesPerExchange = 256 * 1024;
 
-/** The library does not say in another way that a key exchange is going on. */
+/** Private members of the library: nothing public says that a key exchange is under way. */
 type Internals = Readonly<{
   _protocol: Readonly<{ _kexinit?: unknown; _queue?: readonly unknown[] }>;
 }>;

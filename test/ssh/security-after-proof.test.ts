@@ -34,7 +34,7 @@ async function serverWith(limits: Partial<ConnectionSettings> = {}) {
   return { port: server.port, commands };
 }
 
-/** The parts of the library's client that it shows to nobody. */
+/** Private members of the library's client. */
 type Internals = Readonly<{
   _sock: { pause: () => void; resume: () => void };
   _protocol: { rekey: () => void };
