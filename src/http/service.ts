@@ -18,7 +18,7 @@ import { health } from "./api/ops/health.ts";
 import { metrics } from "./api/ops/metrics.ts";
 import { performer } from "./api/undo/perform.ts";
 import { buildApp } from "./core/app.ts";
-import { asker } from "./core/ask.ts";
+import { operationClients } from "./core/ask.ts";
 import type { Deps } from "./core/deps.ts";
 import { type Idempotency, idempotency } from "./core/idempotency.ts";
 import { peerOf } from "./core/peer.ts";
@@ -71,12 +71,12 @@ export function buildService(deps: Deps): Service {
   };
   const refs = refRecorder(deps);
   const performing = { ...deps, perform: performer(routes, gate) };
-  const asks = asker(routes, { deps: performing, gate });
+  const clients = operationClients(routes, { deps: performing, gate });
   const once = idempotency(deps.db, deps.vault);
   const shown = servePages(pages, {
     deps: { ...deps, authenticate: prover },
     limit,
-    asker: asks,
+    operationClients: clients,
     idempotency: once,
   });
   const proofs = { deps, authenticate: prover, gate, refs, limit };

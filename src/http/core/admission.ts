@@ -13,19 +13,19 @@ export type Admission = () => Promise<Admitted>;
 /** As long as a revoked right may go on counting everywhere else; see cached-query.ts. */
 const freshMs = 1_000;
 
-/** @param ask gets what was found the first time, which must be found again */
+/** @param admit gets what was found the first time, which must be found again */
 export async function admission(
-  ask: (first?: Admitted) => Promise<Admitted>,
+  admit: (first?: Admitted) => Promise<Admitted>,
 ): Promise<Readonly<{ first: Admitted; admission: Admission }>> {
   let checkedAt = performance.now();
-  const first = await ask();
+  const first = await admit();
   let admitted = first;
   return {
     first,
     async admission() {
       const now = performance.now();
       if (now - checkedAt < freshMs) return admitted;
-      admitted = await ask(first);
+      admitted = await admit(first);
       checkedAt = now;
       return admitted;
     },

@@ -45,7 +45,7 @@ type InProject = RequestFor<"project:GUEST">;
  * Calls declared operations from within the service, on behalf of the caller of the request: with the
  * rights that each of them declares, its input checked and its answer encoded as for a client.
  */
-export type Ask = Readonly<{
+export type OperationClient = Readonly<{
   /** @param reply the schema that the operation declares, which gives the answer its type */
   one: <S extends z.ZodType>(operationId: string, reply: S, given: Given) => Promise<z.output<S>>;
   list: <S extends z.ZodType>(
@@ -62,20 +62,20 @@ export type Ask = Readonly<{
   project: (operationId: string, params: NonNullable<Given["params"]>) => Promise<InProject>;
 }>;
 
-export type AskAs = Readonly<{
+export type OperationClientOptions = Readonly<{
   ctx: Context;
   caller: Caller;
   /** @throws Refusal when the caller is not who they were any more */
-  stillThem: () => Promise<unknown>;
+  recheckCaller: () => Promise<unknown>;
   /** The setting that lets callers without an account read what guests read. */
   anonymousWhen?: keyof Settings | undefined;
   /** Of a form that is sent under a key: every attempt performs the same operations as the same commands. */
   command?: Readonly<{ id: string; progress: Progress }> | undefined;
 }>;
 
-export type Asker = (who: AskAs) => Ask;
+export type OperationClients = (who: OperationClientOptions) => OperationClient;
 
-export function asker(routes: readonly Route[], serving: { deps: Deps; gate: Gate }): Asker {
+export function operationClients(routes: readonly Route[], serving: { deps: Deps; gate: Gate }): OperationClients {
   const byId = new Map(routes.map((route) => [route.operationId, route]));
   const routeOf = (operationId: string): Route => {
     const route = byId.get(operationId);
@@ -94,7 +94,7 @@ export function asker(routes: readonly Route[], serving: { deps: Deps; gate: Gat
       const until = untilIn(given);
       return await asCaller(share, () => resultAt(route, input as HandlerInput, deps, until));
     };
-    const project: Ask["project"] = async (operationId, given) => {
+    const project: OperationClient["project"] = async (operationId, given) => {
       const route = routeOf(operationId);
       const request = await enter(route, mustBeParams(route, given), who, machinery);
       invariant("project" in request, "the operation is one of a project");
@@ -148,7 +148,7 @@ type Params = Readonly<Record<string, unknown>>;
 async function enter(
   route: Route,
   params: Params,
-  { ctx, caller, stillThem, anonymousWhen }: AskAs,
+  { ctx, caller, recheckCaller, anonymousWhen }: OperationClientOptions,
   {
     deps,
     gate,
@@ -158,8 +158,8 @@ async function enter(
   const isLetIn = await letsAnonymousRead(route, anonymousWhen, deps);
   const isOpen = isLetIn || (await isOpenToAll(route, deps));
   if (caller.userId === null && !isOpen && route.access !== "anonymous") throw tokenNeeded();
-  const { first, admission: ask } = await admission(async (before) => {
-    if (before !== undefined) await stillThem();
+  const { first, admission: recheck } = await admission(async (before) => {
+    if (before !== undefined) await recheckCaller();
     mustBeFor(caller, route, isOpen);
     const needed = neededHere(route, params, caller);
     if (needed === undefined) return { caller, resolved: undefined };
@@ -172,7 +172,7 @@ async function enter(
     return { caller, resolved };
   });
   const commandId = commandIdOf(route.operationId);
-  const made = { ...first, admission: ask, commandId, immutable: {} };
+  const made = { ...first, admission: recheck, commandId, immutable: {} };
   return requestContext(ctx, deps, made);
 }
 

@@ -84,8 +84,8 @@ async function serveInOrder(
       bytes ?? bodyLimitsOf(route, bodyLimits),
     );
     const immutable: { tag?: string } = {};
-    const run: Run = async (using, commandId, { first, admission: ask }) => {
-      const again = isCheckedOnce(route) ? async () => first : ask;
+    const run: Run = async (using, commandId, { first, admission: recheck }) => {
+      const again = isCheckedOnce(route) ? async () => first : recheck;
       const context = { ...(await again()), admission: again, commandId, immutable };
       const request = requestContext(ctx, using, context);
       return await runRoute(

@@ -86,7 +86,7 @@ function auditPage(scope: AuditScope): PageRoute {
     async handle({ params, query, visit }, deps) {
       const base = baseOf(deps);
       const input = { params, query: { ...query, size } };
-      const { _embedded, page: cursor } = await visit.ask.one(apiOperation, AuditEntryList, input);
+      const { _embedded, page: cursor } = await visit.operations.one(apiOperation, AuditEntryList, input);
       const at = filled(path, params);
       const mayUndo = undo !== undefined && (await mayPress(visit, undo, params));
       const undoAt = mayUndo ? `${base}/page${at}/undo` : undefined;
@@ -102,7 +102,7 @@ function auditPage(scope: AuditScope): PageRoute {
         title,
         wide: true,
         ...(isOfProject(scope) && {
-          lead: (await inProject(visit.ask, namesOf(params))).lead("audit"),
+          lead: (await inProject(visit.operations, namesOf(params))).lead("audit"),
         }),
         body: () => html`${filterForm(base + at, filter)}
 ${entries.length === 0 && nothing("Nothing happened that fits.")}
@@ -213,7 +213,7 @@ const showThen = page({
   async handle({ params: { kind, id, position, ...names }, visit }, { db }) {
     const isIssue = kind === "ISSUE";
     const operationId = isIssue ? "listIssues" : "listMergeRequests";
-    const { project } = await visit.ask.project(operationId, names);
+    const { project } = await visit.operations.project(operationId, names);
     const row = isIssue
       ? await findIssueById(db, IssueId.parse(id))
       : await findMergeRequestById(db, id);

@@ -40,16 +40,16 @@ const editAgent = projectForm({
   operationIds: ["showProjectAgentToEdit", "editProjectAgentByPage"],
   tab: "pipelines",
   async show({ params, names: of, sheet, visit, base }) {
-    await visit.ask.project("changeProjectAgent", params);
-    const agent = await visit.ask.one("getProjectAgent", AgentView, { params });
+    await visit.operations.project("changeProjectAgent", params);
+    const agent = await visit.operations.one("getProjectAgent", AgentView, { params });
     const filled = sheet.failure === undefined ? { typed: typedOf(agent) } : sheet;
     const place = { base, sheet: filled, visit, back: agentsPath(of), words: "Save" };
     return { title: "Edit agent", body: agentForm(place, agent) };
   },
   async send({ params, typed, visit }) {
-    const agent = await visit.ask.one("getProjectAgent", AgentView, { params });
+    const agent = await visit.operations.one("getProjectAgent", AgentView, { params });
     mustBeAsSeen(typed, versionOf(typedOf(agent)));
-    await visit.ask.run("changeProjectAgent", { params, body: bodyOf(typed) });
+    await visit.operations.run("changeProjectAgent", { params, body: bodyOf(typed) });
     return agentsPath(params);
   },
 });

@@ -32,10 +32,10 @@ export async function agentsPage(
   { params, number = 0, visit, registration }: Listed,
   deps: PageDeps,
 ): Promise<Shown> {
-  const { names: of, lead } = await inProject(visit.ask, params);
+  const { names: of, lead } = await inProject(visit.operations, params);
   const base = baseOf(deps);
   const input = { params, page: { number, size: pageSize } };
-  const { items, totalElements: total } = await visit.ask.list(
+  const { items, totalElements: total } = await visit.operations.list(
     "listProjectAgents",
     AgentView,
     input,

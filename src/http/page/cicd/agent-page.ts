@@ -21,7 +21,7 @@ const showAgents = page({
   operationId: "showProjectAgents",
   query: z.object({ page: PageNumber }),
   async handle({ params, query: { page: number }, visit }, deps) {
-    const mayRegister = await visit.ask.may("getProjectAgentRegistration", params);
+    const mayRegister = await visit.operations.may("getProjectAgentRegistration", params);
     // Shown at a press of the button: the first request issues the token.
     const registration = (base: string, of: Names) =>
       mayRegister &&
@@ -47,8 +47,8 @@ const tokenPage = ({ path, apiOperation, ...declared }: TokenPage): PageRoute =>
     path: `/page${at}/${path}`,
     access: "session",
     async handle({ params, visit }, deps) {
-      const shown = await visit.ask.one(apiOperation, RegistrationInfoView, { params });
-      const mayReset = await visit.ask.may("resetProjectAgentRegistration", params);
+      const shown = await visit.operations.one(apiOperation, RegistrationInfoView, { params });
+      const mayReset = await visit.operations.may("resetProjectAgentRegistration", params);
       const registration = (base: string, of: Names) =>
         section(
           tokenPiece(shown, mayReset && `${base}/page${agentsPath(of)}/registration/reset`, visit),

@@ -11,10 +11,10 @@ type Owned = Readonly<{ ownerId: string }>;
 export async function ownersOf(
   base: string,
   all: readonly Owned[],
-  { ask }: Pick<Visit, "ask">,
+  { operations }: Pick<Visit, "operations">,
 ): Promise<(one: Owned) => Html> {
   const ids = [...new Set(all.map(({ ownerId }) => ownerId))];
-  const found = await Promise.all(ids.map((id) => userNamed(id, ask)));
+  const found = await Promise.all(ids.map((id) => userNamed(id, operations)));
   const known = new Map<string, z.output<typeof UserView> | undefined>(
     ids.map((id, index) => [id, found[index]]),
   );

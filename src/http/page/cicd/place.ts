@@ -12,11 +12,11 @@ import {
 
 /** The operations among these whose declared rights let the visitor in: only then are they offered. */
 export async function openTo<Id extends string>(
-  { ask }: Pick<Visit, "ask">,
+  { operations }: Pick<Visit, "operations">,
   params: NonNullable<Given["params"]>,
   operationIds: readonly Id[],
 ): Promise<ReadonlySet<Id>> {
-  const open = await Promise.all(operationIds.map((id) => ask.may(id, params)));
+  const open = await Promise.all(operationIds.map((id) => operations.may(id, params)));
   return new Set(operationIds.filter((_, index) => open[index]));
 }
 

@@ -63,14 +63,14 @@ const newSchedule = projectForm({
   operationIds: ["showNewPipelineSchedule", "createPipelineScheduleByPage"],
   tab: "pipelines",
   async show({ params, names: of, project, sheet, visit, base }) {
-    await visit.ask.project("createPipelineSchedule", params);
+    await visit.operations.project("createPipelineSchedule", params);
     const preset = { timezone: ["UTC"], refName: [project.defaultBranch], active: ["true"] };
     const filled = sheet.failure === undefined ? { typed: { ...preset, ...sheet.typed } } : sheet;
     const place = { base, visit, back: schedulesPath(of), words: "Create schedule" };
     return { title: "New schedule", body: scheduleForm({ ...place, sheet: filled }) };
   },
   async send({ params, typed, visit }) {
-    await visit.ask.run("createPipelineSchedule", { params, body: bodyOf(typed) });
+    await visit.operations.run("createPipelineSchedule", { params, body: bodyOf(typed) });
     return schedulesPath(params);
   },
 });
@@ -80,17 +80,17 @@ const editSchedule = projectForm({
   operationIds: ["showPipelineScheduleToEdit", "editPipelineScheduleByPage"],
   tab: "pipelines",
   async show({ params, names: of, sheet, visit, base }) {
-    await visit.ask.project("changePipelineSchedule", params);
-    const schedule = await visit.ask.one("getPipelineSchedule", ScheduleView, { params });
+    await visit.operations.project("changePipelineSchedule", params);
+    const schedule = await visit.operations.one("getPipelineSchedule", ScheduleView, { params });
     if (schedule.ownerId !== visit.userId) throw notOwner();
     const filled = sheet.failure === undefined ? { typed: typedOf(schedule) } : sheet;
     const place = { base, sheet: filled, visit, back: schedulesPath(of), words: "Save" };
     return { title: "Edit schedule", body: scheduleForm(place, schedule) };
   },
   async send({ params, typed, visit }) {
-    const schedule = await visit.ask.one("getPipelineSchedule", ScheduleView, { params });
+    const schedule = await visit.operations.one("getPipelineSchedule", ScheduleView, { params });
     mustBeAsSeen(typed, versionOf(typedOf(schedule)));
-    await visit.ask.run("changePipelineSchedule", { params, body: bodyOf(typed) });
+    await visit.operations.run("changePipelineSchedule", { params, body: bodyOf(typed) });
     return schedulesPath(params);
   },
 });

@@ -30,14 +30,14 @@ const showSchedules = projectPage({
   tab: "pipelines",
   async show({ params, query: { page: number }, visit, names: of, base }) {
     const input = { params, page: { number, size: pageSize } };
-    const { items, totalElements: total } = await visit.ask.list(
+    const { items, totalElements: total } = await visit.operations.list(
       "listPipelineSchedules",
       ScheduleView,
       input,
     );
     const ownerOf = await ownersOf(base, items, visit);
     const may = await openTo(visit, { ...params, id: items[0]?.id ?? "" }, acts);
-    const mayCreate = await visit.ask.may("createPipelineSchedule", params);
+    const mayCreate = await visit.operations.may("createPipelineSchedule", params);
     const rows = items.map((one) =>
       row(
         brief(one.description) || "–",

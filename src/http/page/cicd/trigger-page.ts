@@ -41,13 +41,13 @@ type Listed = Readonly<{
 
 async function triggersPage(listed: Listed, deps: PageDeps): Promise<Shown> {
   const { params, number = 0, visit, sheet = { typed: {} }, token } = listed;
-  const { names: of, lead } = await inProject(visit.ask, params);
+  const { names: of, lead } = await inProject(visit.operations, params);
   const base = baseOf(deps);
   const input = { params, page: { number, size: pageSize } };
   const operationId = "listPipelineTriggers";
-  const { items, totalElements: total } = await visit.ask.list(operationId, TriggerView, input);
+  const { items, totalElements: total } = await visit.operations.list(operationId, TriggerView, input);
   const rows = await rowsOf(base, of, items, visit);
-  const mayCreate = await visit.ask.may("createPipelineTrigger", params);
+  const mayCreate = await visit.operations.may("createPipelineTrigger", params);
   const address = base + triggersPath(of);
   const next = "The holder of a trigger's token starts pipelines with the rights of its owner.";
   const created = html`The trigger was created. Copy its token now: it is not shown again.
@@ -110,7 +110,7 @@ const createTrigger = page({
     let created: z.output<typeof CreatedTriggerView>;
     try {
       const given = { params, body };
-      created = await visit.ask.one("createPipelineTrigger", CreatedTriggerView, given);
+      created = await visit.operations.one("createPipelineTrigger", CreatedTriggerView, given);
     } catch (error) {
       const failure = failureOf(error, visit);
       const shown = await triggersPage({ params, visit, sheet: { typed, failure } }, deps);

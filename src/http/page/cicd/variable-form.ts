@@ -50,12 +50,12 @@ const newVariable = projectForm({
   operationIds: ["showNewProjectPipelineVariable", "createProjectPipelineVariableByPage"],
   tab: "pipelines",
   async show({ params, names: of, sheet, visit, base }) {
-    await visit.ask.project("createProjectPipelineVariable", params);
+    await visit.operations.project("createProjectPipelineVariable", params);
     const place = { base, sheet, visit, back: variablesPath(of), words: "Create variable" };
     return { title: "New variable", body: variableForm(place) };
   },
   async send({ params, typed, visit }) {
-    await visit.ask.run("createProjectPipelineVariable", { params, body: bodyOf(typed) });
+    await visit.operations.run("createProjectPipelineVariable", { params, body: bodyOf(typed) });
     return variablesPath(params);
   },
 });
@@ -65,16 +65,16 @@ const editVariable = projectForm({
   operationIds: ["showProjectPipelineVariableToEdit", "editProjectPipelineVariableByPage"],
   tab: "pipelines",
   async show({ params, names: of, sheet, visit, base }) {
-    await visit.ask.project("changeProjectPipelineVariable", params);
-    const variable = await visit.ask.one("getProjectPipelineVariable", VariableView, { params });
+    await visit.operations.project("changeProjectPipelineVariable", params);
+    const variable = await visit.operations.one("getProjectPipelineVariable", VariableView, { params });
     const filled = sheet.failure === undefined ? { typed: typedOf(variable) } : sheet;
     const place = { base, sheet: filled, visit, back: variablesPath(of), words: "Save" };
     return { title: "Edit variable", body: variableForm(place, variable) };
   },
   async send({ params, typed, visit }) {
-    const variable = await visit.ask.one("getProjectPipelineVariable", VariableView, { params });
+    const variable = await visit.operations.one("getProjectPipelineVariable", VariableView, { params });
     mustBeAsSeen(typed, versionOf(typedOf(variable)));
-    await visit.ask.run("changeProjectPipelineVariable", { params, body: bodyOf(typed) });
+    await visit.operations.run("changeProjectPipelineVariable", { params, body: bodyOf(typed) });
     return variablesPath(params);
   },
 });

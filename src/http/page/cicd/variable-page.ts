@@ -24,12 +24,12 @@ const showVariables = projectPage({
   async show({ params, query: { page: number }, visit, names: of, base }) {
     const input = { params, page: { number, size: pageSize } };
     const operationId = "listProjectPipelineVariables";
-    const { items, totalElements: total } = await visit.ask.list(operationId, VariableView, input);
+    const { items, totalElements: total } = await visit.operations.list(operationId, VariableView, input);
     const may = await openTo(visit, { ...params, id: items[0]?.id ?? "" }, [
       "changeProjectPipelineVariable",
       "deleteProjectPipelineVariable",
     ]);
-    const mayCreate = await visit.ask.may("createProjectPipelineVariable", params);
+    const mayCreate = await visit.operations.may("createProjectPipelineVariable", params);
     const rows = items.map((one) => {
       const to = `${base}/page${variablePath(of, one.id)}`;
       const named = (verb: string) => html`${verb}<span class="hidden"> ${one.key}</span>`;

@@ -21,11 +21,11 @@ const otherLabels = "otherLabels";
 export async function labelField(
   sheet: Sheet,
   names: Names,
-  { ask }: Visit,
+  { operations }: Visit,
   present: readonly Label[] = [],
 ): Promise<Html | undefined> {
   const input = { params: names, page: { number: 0, size: boxesMax } };
-  const { items, totalElements } = await ask.list("listLabels", LabelView, input);
+  const { items, totalElements } = await operations.list("listLabels", LabelView, input);
   if (totalElements === 0) return undefined;
   const options = items.map((label) => ({ value: label.id, words: labelPiece(label) }));
   const listed = new Set(items.map(({ id }) => id));
@@ -63,7 +63,7 @@ export const aliasesOf = (people: readonly User[]): string =>
 export async function peopleIn(
   typed: Typed,
   field: string,
-  { ask }: Visit,
+  { operations }: Visit,
   present: readonly User[] = [],
 ): Promise<readonly Readonly<{ id: string }>[]> {
   const words = textOf({ typed }, field).split(/[\s,]+/);
@@ -75,7 +75,7 @@ export async function peopleIn(
   const found: Readonly<{ id: string }>[] = [];
   const unknown: string[] = [];
   for (const userAlias of aliases) {
-    const id = known.get(userAlias) ?? (await userNamed(userAlias, ask))?.id;
+    const id = known.get(userAlias) ?? (await userNamed(userAlias, operations))?.id;
     if (id === undefined) unknown.push(userAlias);
     else found.push({ id });
   }
@@ -85,9 +85,9 @@ export async function peopleIn(
 }
 
 /** The user with this alias or id, if there is one. */
-export async function userNamed(userAlias: string, ask: Visit["ask"]): Promise<User | undefined> {
+export async function userNamed(userAlias: string, operations: Visit["operations"]): Promise<User | undefined> {
   try {
-    return await ask.one("getUser", UserView, { params: { userAlias } });
+    return await operations.one("getUser", UserView, { params: { userAlias } });
   } catch (error) {
     if (error instanceof Refusal && error.kind === "not_found") return undefined;
     throw error;

@@ -111,7 +111,7 @@ export const projectForm = <const Path extends RoutePath>({
   bothPages<ParamsIn<Path> & Names>({
     ...declared,
     async show({ params, sheet, visit }, deps) {
-      const { lead, ...place } = await inProject(visit.ask, params);
+      const { lead, ...place } = await inProject(visit.operations, params);
       const { title, body } = await show({ ...place, params, sheet, visit, base: baseOf(deps) });
       return { title, wide: true, lead: lead(tab), body: () => body };
     },

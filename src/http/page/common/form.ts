@@ -48,10 +48,10 @@ export function button(
 
 /** Whether the visitor has the rights that this operation declares: only then is its button shown. */
 export const mayPress = async (
-  { session, ask }: Visit,
+  { session, operations }: Visit,
   operationId: string,
   params: NonNullable<Given["params"]>,
-): Promise<boolean> => session !== undefined && (await ask.may(operationId, params));
+): Promise<boolean> => session !== undefined && (await operations.may(operationId, params));
 
 type TextForm = Readonly<{ id: string; label: string; words: string; fields?: Fields }>;
 
@@ -134,7 +134,7 @@ async function refusedPage<Params>(
   const errors = all.map((one) => (one.field === textIs ? { ...one, field: "text" } : one));
   const sheet = { typed, failure: { ...failure, errors } };
   const base = baseOf(deps);
-  const project = isInProject(params) ? await inProject(visit.ask, params) : undefined;
+  const project = isInProject(params) ? await inProject(visit.operations, params) : undefined;
   const shown = again({ action: base + visit.here, sheet, visit });
   return {
     title: "Not done",
@@ -172,6 +172,6 @@ export const simpleAct = <const Path extends RoutePath>({
   acting<ParamsIn<Path> & Texts>({
     ...of,
     async run({ params, fields, visit }) {
-      await visit.ask.run(apiOperation, { params, body: body?.(fields) });
+      await visit.operations.run(apiOperation, { params, body: body?.(fields) });
     },
   });

@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import { ProjectView } from "../../api/project/view.ts";
-import type { Ask } from "../../core/ask.ts";
+import type { OperationClient } from "../../core/ask.ts";
 import { type Html, html } from "../core/html.ts";
 import { type Names, projectPath } from "./address.ts";
 import { seen } from "./piece.ts";
@@ -36,12 +36,12 @@ const tabs: readonly (readonly [Tab, string, string])[] = [
 
 /** The project of a page, and the head that all pages of a project share. */
 export async function inProject(
-  ask: Ask,
+  operations: OperationClient,
   names: Names,
 ): Promise<
   Readonly<{ project: Project; names: Names; lead: (tab?: Tab) => (base: string) => Html }>
 > {
-  const project = await ask.one("getProject", ProjectView, { params: names });
+  const project = await operations.one("getProject", ProjectView, { params: names });
   // The spelling of the project's own aliases, not that of the request.
   const spelled = { ownerAlias: project.owner.alias, projectAlias: project.alias };
   return { project, names: spelled, lead: (tab) => (base) => lead(base, project, spelled, tab) };

@@ -42,7 +42,7 @@ export function projectPage<const Path extends RoutePath, Query = undefined>({
     async handle({ params, query, visit }, deps) {
       // Their types are lost among those of all pages.
       const [of, given] = [params as unknown as ParamsIn<Path> & Names, query as Query];
-      const place = await inProject(visit.ask, of);
+      const place = await inProject(visit.operations, of);
       const input = { ...place, params: of, query: given, visit, base: baseOf(deps) };
       const shown = await show(input, deps);
       return "redirect" in shown ? shown : { wide: true, lead: place.lead(tab), ...shown };

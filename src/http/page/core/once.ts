@@ -5,7 +5,7 @@ import { z } from "zod";
 import { invariant } from "../../../platform/invariant.ts";
 import { Refusal } from "../../../platform/refusal.ts";
 import type { Answer } from "../../core/answer.ts";
-import type { AskAs } from "../../core/ask.ts";
+import type { OperationClientOptions } from "../../core/ask.ts";
 import type { Idempotency } from "../../core/idempotency.ts";
 import { stateOf } from "../../core/state.ts";
 import { Html, html } from "./html.ts";
@@ -26,7 +26,7 @@ export function withoutStart<Fields extends Readonly<Record<string, unknown>>>(f
 }
 
 type Fields = Readonly<Record<string, unknown>>;
-type Command = NonNullable<AskAs["command"]>;
+type Command = NonNullable<OperationClientOptions["command"]>;
 type Sent = Readonly<{
   ctx: Context;
   route: PageRoute;

@@ -13,7 +13,7 @@ import type { Caller } from "../../access/gate.ts";
 import { openSessions, type Sessions } from "../../access/session.ts";
 import { type Admitted, admission } from "../../core/admission.ts";
 import { type StreamReply, streamAnswer } from "../../core/answer.ts";
-import type { AskAs, Asker } from "../../core/ask.ts";
+import type { OperationClientOptions, OperationClients } from "../../core/ask.ts";
 import { bodyLimitsDefault, readForm } from "../../core/body.ts";
 import type { Idempotency } from "../../core/idempotency.ts";
 import { routerPath, withoutSlash } from "../../core/mount.ts";
@@ -32,7 +32,7 @@ import type { CookieName, PageAnswer, PageDeps, PageRoute, Visit } from "./route
 type Options = Readonly<{
   deps: PageDeps;
   limit: ApiLimit;
-  asker: Asker;
+  operationClients: OperationClients;
   idempotency: Idempotency;
 }>;
 type Machinery = Options & Readonly<{ cookies: PageCookies; sessions: Sessions; base: string }>;
@@ -154,25 +154,25 @@ async function servePage(
   const person = session && { alias: session.alias, csrf };
   stateOf(ctx).showProblem = (problem) => problemPage(problem, machinery.base, { person });
   const found: Admitted = { caller, resolved: undefined };
-  const stillThem = async (): Promise<Admitted> => {
+  const recheckCaller = async (): Promise<Admitted> => {
     if (session === undefined) return found;
     if ((await sessions.find(cookie ?? "")) === undefined) throw sessionOver();
     return found;
   };
-  const { admission: ask } = await admission(async (first) =>
-    first === undefined ? found : await stillThem(),
+  const { admission: recheck } = await admission(async (first) =>
+    first === undefined ? found : await recheckCaller(),
   );
   const fields = route.method === "post" ? await fieldsOf(ctx, route, csrf, deps) : {};
-  await ask();
-  const made = { ...found, admission: ask, commandId: randomUUID(), immutable: {} };
+  await recheck();
+  const made = { ...found, admission: recheck, commandId: randomUUID(), immutable: {} };
   // Not spread: spreading would evaluate the lazy properties of the context each time.
   const given = { params, ...inputOf(route, ctx, fields) };
   const known = { session, csrf, cookie: (name: CookieName) => cookies.read(ctx, name) };
   const { anonymousWhen } = route;
   const share = caller.userId ?? neighbourhoodOf(peerOf(ctx));
-  const run = (command?: AskAs["command"]): Promise<PageAnswer> => {
-    const asks = machinery.asker({ ctx, caller, stillThem, anonymousWhen, command });
-    const here = { here: ctx.path + ctx.search, ask: asks };
+  const run = (command?: OperationClientOptions["command"]): Promise<PageAnswer> => {
+    const operations = machinery.operationClients({ ctx, caller, recheckCaller, anonymousWhen, command });
+    const here = { here: ctx.path + ctx.search, operations: operations };
     const reportingDeps = command === undefined ? deps : reportingTo(deps, command.progress);
     const under = { ...made, commandId: command?.id ?? made.commandId };
     const visit: Visit = Object.assign(requestContext(ctx, reportingDeps, under), known, here);

@@ -46,7 +46,7 @@ const newIssue = projectForm({
   },
   async send({ params, typed, visit }) {
     const body = await bodyOf(typed, visit);
-    const { localId } = await visit.ask.one("createIssue", IssueView, { params, body });
+    const { localId } = await visit.operations.one("createIssue", IssueView, { params, body });
     return issuePath(params, localId);
   },
 });
@@ -56,21 +56,21 @@ const editIssue = projectForm({
   operationIds: ["showIssueToEdit", "editIssueByPage"],
   tab: "issues",
   async show({ params, names: of, sheet, visit, base }) {
-    const issue = await visit.ask.one("getIssue", IssueView, { params });
+    const issue = await visit.operations.one("getIssue", IssueView, { params });
     const filled = sheet.failure === undefined ? { typed: typedOf(issue) } : sheet;
     const back = issuePath(of, issue.localId);
     const place = { base, sheet: filled, visit, back, words: "Save" };
     return { title: `Edit issue #${issue.localId}`, body: await issueForm(place, of, issue) };
   },
   async send({ params, typed, visit }) {
-    const issue = await visit.ask.one("getIssue", IssueView, { params });
+    const issue = await visit.operations.one("getIssue", IssueView, { params });
     mustBeAsSeen(typed, issue.updatedAt);
     const status = textOf({ typed }, "status");
     const body = {
       ...(await bodyOf(typed, visit, issue)),
       ...(status !== "" && { status: { id: status } }),
     };
-    await visit.ask.run("editIssue", { params, body });
+    await visit.operations.run("editIssue", { params, body });
     return issuePath(params, params.localId);
   },
 });

@@ -49,7 +49,7 @@ const showIssues = projectPage({
   tab: "issues",
   async show({ params, query: { page: number, ...filter }, visit, names: of, base }) {
     const input = { params, query: filter, page: { number, size: pageSize } };
-    const { items, totalElements: total } = await visit.ask.list("listIssues", IssueView, input);
+    const { items, totalElements: total } = await visit.operations.list("listIssues", IssueView, input);
     const address = base + issuesPath(of);
     const rows = items.map((issue) =>
       row(
@@ -93,12 +93,12 @@ const showIssue = projectPage({
   query: z.object({ page: PageNumber, asOf: Optional }),
   tab: "issues",
   async show({ params, query: { page: number, asOf }, visit, names: of, project, base }, deps) {
-    const { ask } = visit;
-    const issue = await ask.one("getIssue", IssueView, { params, asOf });
+    const { operations } = visit;
+    const issue = await operations.one("getIssue", IssueView, { params, asOf });
     const standing = { names: of, revision: project.defaultBranch };
     const text = await markdownPiece(base, issue.description, standing);
     const page = { number, size: commentsSize };
-    const comments = await ask.list("listIssueComments", CommentView, { params, page, asOf });
+    const comments = await operations.list("listIssueComments", CommentView, { params, page, asOf });
     const shown = await commentPieces(base, comments.items, standing);
     const mayEdit = asOf === undefined && (await mayEditHere(params, visit, deps));
     const now = base + issuePath(of, issue.localId);
@@ -157,11 +157,11 @@ ${button(`${to}/status`, visit, isOpen ? "Close issue" : "Reopen issue", { field
 
 async function mayEditHere(
   params: Names & Readonly<{ localId: string }>,
-  { session, ask }: Visit,
+  { session, operations }: Visit,
   deps: Deps,
 ): Promise<boolean> {
   if (session === undefined) return false;
-  const request = await ask.project("getIssue", params);
+  const request = await operations.project("getIssue", params);
   return mayEditIssue(await mustFindIssue(deps, request, Number(params.localId)), request);
 }
 
@@ -179,9 +179,9 @@ const setStatus = act({
   path: `${at}/{localId}/status`,
   operationId: "setIssueStatusByPage",
   async run({ params, fields, visit }) {
-    const { title, description } = await visit.ask.one("getIssue", IssueView, { params });
+    const { title, description } = await visit.operations.one("getIssue", IssueView, { params });
     const body = { title, description, status: { id: fields["status"] } };
-    await visit.ask.run("editIssue", { params, body });
+    await visit.operations.run("editIssue", { params, body });
   },
   back: (params) => issuePath(params, params.localId),
 });

@@ -167,7 +167,7 @@ const settle = (verb: "resolve" | "unresolve"): PageRoute =>
     operationId: `${verb}DiscussionByPage`,
     async run({ params, fields, visit }) {
       const discussionUuid = fields["discussionUuid"] ?? "";
-      await visit.ask.run(`${verb}Discussion`, { params: { ...params, discussionUuid } });
+      await visit.operations.run(`${verb}Discussion`, { params: { ...params, discussionUuid } });
     },
     back: backTo,
   });

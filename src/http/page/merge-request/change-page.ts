@@ -31,13 +31,13 @@ const showChanges = projectPage({
     oldLine: LineNumber,
   }),
   async show({ params, query, visit, names, project, lead, base }, deps) {
-    const { title, localId } = await visit.ask.one("getMergeRequest", MergeRequestView, { params });
+    const { title, localId } = await visit.operations.one("getMergeRequest", MergeRequestView, { params });
     const address = `${base}${requestPath(names, localId)}/changes`;
     const standing = { names, revision: project.defaultBranch };
     const { mayChange } = await requestRights(visit, params, deps);
     const talkOf = (files: readonly ChangedFile[]) =>
       lineTalk(base, { names, params, standing, mayChange }, files, visit);
-    const shown = { address, params, talkOf, ask: visit.ask };
+    const shown = { address, params, talkOf, operations: visit.operations };
     const { filePath } = query;
     const content =
       filePath === undefined
@@ -56,12 +56,12 @@ type Changes = Readonly<{
   address: string;
   params: LocalParams;
   talkOf: (files: readonly ChangedFile[]) => Promise<LineTalk>;
-  ask: Visit["ask"];
+  operations: Visit["operations"];
 }>;
 
-async function allPiece({ address, params, talkOf, ask }: Changes, number: number): Promise<Html> {
+async function allPiece({ address, params, talkOf, operations }: Changes, number: number): Promise<Html> {
   const query = { page: number, size: filesMax };
-  const changes = await ask.one("getMergeRequestChanges", ChangesView, { params, query });
+  const changes = await operations.one("getMergeRequestChanges", ChangesView, { params, query });
   const talk = await talkOf(changes.commitBlobs);
   const pieces: Html[] = [];
   let left = openLinesMax;
@@ -69,7 +69,7 @@ async function allPiece({ address, params, talkOf, ask }: Changes, number: numbe
     const count = file.addedLinesCount + file.removedLinesCount;
     const isOpen = !file.isBinary && !file.isLarge && !file.isCollapsed && count <= left;
     const lines = isOpen
-      ? (await changeOf(params, { filePath: file.filePath }, ask))?.lines
+      ? (await changeOf(params, { filePath: file.filePath }, operations))?.lines
       : undefined;
     left -= lines?.length ?? 0;
     const alone = address + queryOf({ filePath: file.filePath });
@@ -85,19 +85,19 @@ ${talk.hint}${pages}${pieces}${pages}`;
 async function changeOf(
   params: LocalParams,
   query: Readonly<{ filePath: string; lineOffset?: number; lineLimit?: number }>,
-  ask: Visit["ask"],
+  operations: Visit["operations"],
 ) {
-  const changes = await ask.one("getMergeRequestChanges", ChangesView, { params, query });
+  const changes = await operations.one("getMergeRequestChanges", ChangesView, { params, query });
   return changes.commitBlobs[0];
 }
 
 type One = OpenAt & Readonly<{ filePath: string; page: number }>;
 
 async function onePiece(
-  { address, params, talkOf, ask }: Changes,
+  { address, params, talkOf, operations }: Changes,
   { filePath, page, ...openAt }: One,
 ): Promise<Html> {
-  const file = await changeOf(params, { filePath, ...linePart(page) }, ask);
+  const file = await changeOf(params, { filePath, ...linePart(page) }, operations);
   const back = html`<p><a href="${address}">All files of the merge request</a></p>`;
   if (file === undefined)
     return html`${back}${nothing("The merge request does not change this file now.")}`;
@@ -112,9 +112,9 @@ const showCommits = projectPage({
   operationId: "showMergeRequestCommits",
   query: z.object({ page: PageNumber }),
   async show({ params, query: { page: number }, visit, names, lead, base }) {
-    const { title, localId } = await visit.ask.one("getMergeRequest", MergeRequestView, { params });
+    const { title, localId } = await visit.operations.one("getMergeRequest", MergeRequestView, { params });
     const input = { params, page: { number, size: pageSize } };
-    const listed = await visit.ask.list("listMergeRequestCommits", CommitView, input);
+    const listed = await visit.operations.list("listMergeRequestCommits", CommitView, input);
     const address = `${base}${requestPath(names, localId)}/commits`;
     return {
       title: `${brief(title)} (!${localId})`,

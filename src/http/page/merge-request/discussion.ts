@@ -39,8 +39,8 @@ export const listedDiscussions = async (
     asOf?: string | undefined;
     query?: Readonly<{ filePath: readonly string[] }>;
   }>,
-  { ask }: Visit,
-) => await ask.list("listDiscussions", DiscussionView, { params, ...given });
+  { operations }: Visit,
+) => await operations.list("listDiscussions", DiscussionView, { params, ...given });
 
 /** The discussions of a merge request, oldest first, each with a way to reply. */
 export async function discussionsPiece(
@@ -68,7 +68,7 @@ export async function oneDiscussionPiece(
   const { names, params, number } = view;
   const first = number * repliesAloneMax;
   const given = { params: { ...params, discussionUuid }, query: { repliesFrom: first } };
-  const rootNote = await visit.ask.one("getDiscussion", NoteView, given);
+  const rootNote = await visit.operations.one("getDiscussion", NoteView, given);
   const { repliesTotal: total } = rootNote;
   const shown = rootNote.replies.slice(0, repliesAloneMax);
   const left = Math.min(repliesAloneMax, Math.max(0, total - first)) - shown.length;

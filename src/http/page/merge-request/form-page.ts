@@ -62,7 +62,7 @@ ${boxes(sheet, { name: "choices", label: "Merging", options: choices })}`,
 async function branchFields({ sheet, visit }: FormPlace, form: RequestForm): Promise<Html> {
   const { names: of, request, forkedFromId } = form;
   const query = { page: 0, size: offeredMax };
-  const listed = await visit.ask.one("listBranches", BranchesView, { params: of, query });
+  const listed = await visit.operations.one("listBranches", BranchesView, { params: of, query });
   const known = "_embedded" in listed ? (listed._embedded["branchList"] ?? []) : [];
   const options = known.map(({ name }) => name);
   const into = [
@@ -100,7 +100,7 @@ const newRequest = projectForm({
       sourceBranch: { id: textOf({ typed }, "sourceBranch") },
       ...(targetProject !== "" && { targetProject: { id: targetProject } }),
     };
-    const made = await visit.ask.one("createMergeRequest", MergeRequestView, { params, body });
+    const made = await visit.operations.one("createMergeRequest", MergeRequestView, { params, body });
     const { userAlias: ownerAlias, projectAlias, localId } = made;
     return requestPath({ ownerAlias, projectAlias }, localId);
   },
@@ -111,7 +111,7 @@ const editRequest = projectForm({
   operationIds: ["showMergeRequestToEdit", "editMergeRequestByPage"],
   tab: "merge-requests",
   async show({ params, names: of, sheet, visit, base }) {
-    const request = await visit.ask.one("getMergeRequest", MergeRequestView, { params });
+    const request = await visit.operations.one("getMergeRequest", MergeRequestView, { params });
     const filled = sheet.failure === undefined ? { typed: typedOf(request) } : sheet;
     const back = requestPath(of, request.localId);
     const place = { base, sheet: filled, visit, back, words: "Save" };
@@ -119,11 +119,11 @@ const editRequest = projectForm({
     return { title, body: await requestForm(place, { names: of, request }) };
   },
   async send({ params, typed, visit }) {
-    const request = await visit.ask.one("getMergeRequest", MergeRequestView, { params });
+    const request = await visit.operations.one("getMergeRequest", MergeRequestView, { params });
     mustBeAsSeen(typed, request.updatedAt);
     const description = textOf({ typed }, "description");
     const body = { ...(await bodyOf(typed, visit, request)), description };
-    await visit.ask.run("editMergeRequest", { params, body });
+    await visit.operations.run("editMergeRequest", { params, body });
     return requestPath(params, params.localId);
   },
 });

@@ -26,7 +26,7 @@ const showRequests = projectPage({
   tab: "merge-requests",
   async show({ params, query: { page: number, ...filter }, visit, names: of, base }) {
     const input = { params, query: filter, page: { number, size: pageSize } };
-    const listed = await visit.ask.list("listMergeRequests", MergeRequestView, input);
+    const listed = await visit.operations.list("listMergeRequests", MergeRequestView, input);
     const address = `${base}${projectPath(of)}/merge-request/list`;
     const rows = listed.items.map((request) =>
       row(

@@ -36,9 +36,9 @@ const showRequest = projectPage({
   operationId: "showMergeRequest",
   query: z.object({ page: PageNumber, asOf: Optional, discussion: Uuid.optional() }),
   async show({ params, query, visit, names, project, lead, base }, deps) {
-    const { ask } = visit;
+    const { operations } = visit;
     const { asOf } = query;
-    const request = await ask.one("getMergeRequest", MergeRequestView, { params, asOf });
+    const request = await operations.one("getMergeRequest", MergeRequestView, { params, asOf });
     const standing = { names, revision: project.defaultBranch };
     const text = await markdownPiece(base, request.description, standing);
     const rights = await requestRights(visit, params, deps);
@@ -133,11 +133,11 @@ async function sidePiece(
   names: Names,
   request: Request,
   params: LocalParams,
-  { ask }: Visit,
+  { operations }: Visit,
 ): Promise<Html> {
   const page = { number: 0, size: 20 };
-  const approvals = await ask.list("listMergeRequestApprovals", ApprovalView, { params, page });
-  const pipelines = await ask
+  const approvals = await operations.list("listMergeRequestApprovals", ApprovalView, { params, page });
+  const pipelines = await operations
     .list("listMergeRequestPipelines", PipelineView, { params, page: { number: 0, size: 3 } })
     .catch(() => ({ items: [] }));
   return aboutPiece(

@@ -25,12 +25,12 @@ const none = {
 };
 
 export async function requestRights(
-  { session, ask }: Visit,
+  { session, operations }: Visit,
   params: LocalParams,
   deps: Deps,
 ): Promise<Rights> {
   if (session === undefined) return none;
-  const request = await ask.project("getMergeRequest", params);
+  const request = await operations.project("getMergeRequest", params);
   const row = await mustFindMergeRequest(deps, request, Number(params.localId));
   const rights = {
     mayChange: isChangeable(row, request),

@@ -58,7 +58,7 @@ const replay = formPages({
   operationIds: ["showWebhookReplayToAdministrator", "replayWebhookByAdministrator"],
   async show({ params, sheet, visit }, deps) {
     // Nothing of the project is shown; who may not replay sees no form.
-    await visit.ask.project("replayWebhook", params);
+    await visit.operations.project("replayWebhook", params);
     const base = baseOf(deps);
     const { ownerAlias, projectAlias } = params;
     const day = (name: string, label: string) =>
@@ -77,7 +77,7 @@ ${day("from", "From the beginning of this day (UTC)")}${day("to", "Until the beg
   },
   async send({ params, typed, visit }) {
     const body = { from: textOf({ typed }, "from"), to: textOf({ typed }, "to") };
-    await visit.ask.run("replayWebhook", { params, body });
+    await visit.operations.run("replayWebhook", { params, body });
     return operations;
   },
 });

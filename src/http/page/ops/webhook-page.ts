@@ -26,7 +26,7 @@ const showWebhooks = projectPage({
   query: z.object({ page: PageNumber }),
   async show({ params, query: { page: number }, visit, names: of, base }) {
     const input = { params, page: { number, size: pageSize } };
-    const { items, totalElements } = await visit.ask.list("listWebhooks", WebhookView, input);
+    const { items, totalElements } = await visit.operations.list("listWebhooks", WebhookView, input);
     const rows = items.map(({ id, url, active }) =>
       row(html`<a href="${base}${deliveriesPath(of, id)}">${seen(url)}</a>`, active ? "on" : "off"),
     );
@@ -45,7 +45,7 @@ const showDeliveries = projectPage({
   query: z.object({ page: PageNumber }),
   async show({ params, query: { page: number }, visit, names: of, base }) {
     const input = { params, page: { number, size: pageSize } };
-    const listed = await visit.ask.list("listWebhookDeliveries", DeliverySummaryView, input);
+    const listed = await visit.operations.list("listWebhookDeliveries", DeliverySummaryView, input);
     const address = base + deliveriesPath(of, params.id);
     const to = `${base}/page${deliveriesPath(of, params.id)}`;
     const rows = listed.items.map((one) =>
@@ -83,8 +83,8 @@ const replay = formPages({
   path: `${at}/{id}/replay`,
   operationIds: ["showWebhookReplay", "replayWebhookByPage"],
   async show({ params, sheet, visit }, deps) {
-    const { names: of, lead } = await inProject(visit.ask, params);
-    const { events, url } = await visit.ask.one("getWebhook", WebhookView, { params });
+    const { names: of, lead } = await inProject(visit.operations, params);
+    const { events, url } = await visit.operations.one("getWebhook", WebhookView, { params });
     const topics = Object.keys(events).filter((topic) => events[topic] === true);
     const options = topics.map((value) => ({ value, words: value }));
     const to = baseOf(deps) + visit.here.split("?", 1)[0];
@@ -106,7 +106,7 @@ ${boxes(sheet, { name: "events", label: "Events", options, hint: "None chosen: a
     const events = typed["events"];
     const [from, to] = [textOf({ typed }, "from"), textOf({ typed }, "to")];
     const body = { from, to, ...(events !== undefined && { events }) };
-    await visit.ask.run("replayWebhook", { params, body });
+    await visit.operations.run("replayWebhook", { params, body });
     return deliveriesPath(params, params.id);
   },
 });

@@ -25,7 +25,7 @@ const fork = formPages({
   path: at,
   operationIds: ["showNewFork", "forkProjectByPage"],
   async show({ params, sheet, visit }, deps) {
-    const { project, names, lead } = await inProject(visit.ask, params);
+    const { project, names, lead } = await inProject(visit.operations, params);
     const base = baseOf(deps);
     const isPrivate = project.private ? ["true"] : [];
     const typed = {
@@ -58,7 +58,7 @@ ${boxes(filled, { ...isHidden, options })}
       ...{ ownerAlias: text("ownerAlias"), ownerAliasType: text("ownerAliasType") },
       ...{ alias: text("alias"), title: text("title"), isPrivate: text("isPrivate") === "true" },
     };
-    const { owner, alias } = await visit.ask.one("forkProject", ProjectView, { params, body });
+    const { owner, alias } = await visit.operations.one("forkProject", ProjectView, { params, body });
     return projectPath({ ownerAlias: owner.alias, projectAlias: alias });
   },
 });

@@ -71,7 +71,7 @@ const showUser = page({
   operationId: "showUser",
   query: Paged,
   async handle({ params, query, visit }, deps) {
-    const user = await visit.ask.one("getUser", UserView, { params });
+    const user = await visit.operations.one("getUser", UserView, { params });
     const base = baseOf(deps);
     const projects = await projectsOf(
       base,
@@ -93,7 +93,7 @@ const showSelf = page({
   path: "/user/me",
   operationId: "showOwnUser",
   async handle({ visit }) {
-    const { username } = await visit.ask.one("getOwnUser", OwnUserView, {});
+    const { username } = await visit.operations.one("getOwnUser", OwnUserView, {});
     return { redirect: userPath(username) };
   },
 });
@@ -114,7 +114,7 @@ async function groupPage(
 ): Promise<PageAnswer> {
   const base = baseOf(deps);
   const input = { params: scope.params, page: { number: 0, size: membersMax } };
-  const members = await visit.ask.list(`list${scope.noun}Members`, MemberView, input);
+  const members = await visit.operations.list(`list${scope.noun}Members`, MemberView, input);
   const projects = await projectsOf(base, group.id, base + scope.at, number, deps);
   const rows = members.items.map((one) => row(person(base, one), one.role.toLowerCase()));
   return {
@@ -135,7 +135,7 @@ const showGroup = (noun: "Team" | "Company", path: RoutePath, view: z.ZodType<Gr
     params: paramsOf(path),
     query: Paged,
     async handle({ params, query, visit }, deps) {
-      const group = await visit.ask.one(`get${noun}`, view, { params });
+      const group = await visit.operations.one(`get${noun}`, view, { params });
       const at = `/${noun.toLowerCase()}/${encodeURIComponent(group.alias)}`;
       return groupPage(group, { noun, params, at }, query.page, visit, deps);
     },
@@ -159,7 +159,7 @@ const projectList = ([path, apiOperation, title]: (typeof lists)[number]): PageR
     async handle({ query: { page: number, q }, visit }, deps) {
       const base = baseOf(deps);
       const input = { query: { q }, page: { number, size: pageSize } };
-      const { items, totalElements: total } = await visit.ask.list(
+      const { items, totalElements: total } = await visit.operations.list(
         apiOperation,
         ProjectView,
         input,

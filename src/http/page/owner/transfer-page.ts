@@ -20,7 +20,7 @@ const showTransfers = page({
   query: z.object({ page: PageNumber }),
   async handle({ query: { page: number }, visit }, deps) {
     const input = { page: { number, size: pageSize } };
-    const listed = await visit.ask.list("listTransfers", TransferView, input);
+    const listed = await visit.operations.list("listTransfers", TransferView, input);
     const base = baseOf(deps);
     const to = (id: string, verb: string) => `${base}/page${at}/${id}/${verb}`;
     const rows = listed.items.map(({ id, type, title, alias, ownerAlias, ...offer }) =>

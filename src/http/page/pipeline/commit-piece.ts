@@ -21,13 +21,13 @@ export async function commitChecks(
   deps: Deps,
 ): Promise<Html | undefined> {
   if (!(await mayPress(visit, "listPipelines", names))) return undefined;
-  const { project } = await visit.ask.project("listPipelines", names);
+  const { project } = await visit.operations.project("listPipelines", names);
   const base = baseOf(deps);
   const part = { limit: shownMax, offset: 0 };
   const pipelines = await listPipelines(deps.db, project.id, { commitId: hash }, part);
   const page = { number: 0, size: shownMax };
   const params = { ...names, hash };
-  const statuses = await visit.ask.list("listCommitStatuses", CommitStatusView, { params, page });
+  const statuses = await visit.operations.list("listCommitStatuses", CommitStatusView, { params, page });
   const pipelineRows = pipelines.rows.map((one) =>
     row(
       html`<a href="${base}${pipelinePath(names, String(one.local_id))}">Pipeline #${one.local_id}</a>`,

@@ -38,7 +38,7 @@ const showEnvironments = projectPage({
   async show({ params, query: { page: number, state, status, q }, visit, names: of, base }) {
     const filter = { state: state ?? status, q: q === "" ? undefined : q };
     const input = { params, query: filter, page: { number, size: pageSize } };
-    const listed = await visit.ask.list("listEnvironments", EnvironmentView, input);
+    const listed = await visit.operations.list("listEnvironments", EnvironmentView, input);
     const address = base + environmentsPath(of);
     const [first] = listed.items;
     const mayStop =
@@ -89,9 +89,9 @@ const showEnvironment = projectPage({
   query: z.object({ page: PageNumber }),
   tab: "environments",
   async show({ params, query: { page: number }, visit, names: of, base }) {
-    const one = await visit.ask.one("getEnvironment", EnvironmentView, { params });
+    const one = await visit.operations.one("getEnvironment", EnvironmentView, { params });
     const input = { params, page: { number, size: pageSize } };
-    const listed = await visit.ask.list("listDeployments", DeploymentView, input);
+    const listed = await visit.operations.list("listDeployments", DeploymentView, input);
     const address = base + environmentPath(of, one.id);
     const mayStop = await mayPress(visit, "stopEnvironment", params);
     const { state, tier, url, autoStopAt, createdAt } = one;

@@ -25,16 +25,16 @@ const showJob = projectPage({
   query: z.object({ part: PageNumber.optional() }),
   tab: "pipelines",
   async show({ params, query, visit, names, base }, deps) {
-    const job = await visit.ask.one("getJob", JobView, { params });
+    const job = await visit.operations.one("getJob", JobView, { params });
     // Reading the log takes the rights that it declares.
-    await visit.ask.project("getJobLog", params);
+    await visit.operations.project("getJobLog", params);
     const run = await findJobById(deps.db, job.id);
     const isOver = isFinished(job.status);
     const key = { job_id: job.id, attempt: run?.attempt ?? 0 };
     const whole = `${base}${jobPath(names, job.localId)}/log`;
     const log = await logPart(deps, key, { part: query.part, isOver, whole });
     const page = { number: 0, size: 100 };
-    const artifacts = await visit.ask.list("listJobArtifacts", ArtifactView, { params, page });
+    const artifacts = await visit.operations.list("listJobArtifacts", ArtifactView, { params, page });
     const mayRun = await mayPress(visit, "playJob", params);
     // Any other job that is CREATED waits for earlier ones, and cannot be started.
     const startsAt = job.status === "CREATED" ? run?.delayed_until?.toISOString() : undefined;
@@ -100,7 +100,7 @@ const showLog = page({
   path: `${at}/job/{localId}/log`,
   operationId: "showJobLog",
   handle: async ({ params, visit }) => ({
-    stream: await visit.ask.stream("getJobLog", { params }),
+    stream: await visit.operations.stream("getJobLog", { params }),
   }),
 });
 
@@ -109,7 +109,7 @@ const downloadArtifact = page({
   path: `${at}/job/{localId}/artifact/{artifactUuid}/download`,
   operationId: "downloadArtifactInBrowser",
   handle: async ({ params, visit }) => ({
-    stream: await visit.ask.stream("downloadArtifact", { params }),
+    stream: await visit.operations.stream("downloadArtifact", { params }),
   }),
 });
 

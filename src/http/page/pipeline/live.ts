@@ -41,7 +41,7 @@ const followLog = page({
     line: z.coerce.number().int().min(0).catch(0),
   }),
   async handle({ params, query, visit }, deps) {
-    const request = await visit.ask.project("streamJobLog", params);
+    const request = await visit.operations.project("streamJobLog", params);
     const job = await findJob(deps.db, request.project.id, Number(params.localId));
     const [, at = query.at, line = query.line] =
       /^(\d{1,15})-(\d{1,15})$/.exec(visit.header("last-event-id"))?.map(Number) ?? [];
@@ -119,7 +119,7 @@ const followPipeline = page({
   operationId: "followPipelineByPage",
   access: "session",
   async handle({ params, visit }, deps) {
-    const request = await visit.ask.project("getPipeline", params);
+    const request = await visit.operations.project("getPipeline", params);
     const pipeline = await findPipeline(deps.db, request.project.id, Number(params.localId));
     return {
       stream: eventStream(statusEvents(deps, request, pipeline?.id), visit.session.user_id),

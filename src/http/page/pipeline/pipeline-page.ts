@@ -56,7 +56,7 @@ const showPipelines = projectPage({
   tab: "pipelines",
   async show({ params, query: { page: number, ...filter }, visit, names: of, base }) {
     const input = { params, query: filter, page: { number, size: pageSize } };
-    const listed = await visit.ask.list("listPipelines", PipelineView, input);
+    const listed = await visit.operations.list("listPipelines", PipelineView, input);
     const address = `${base}${projectPath(of)}/cicd/pipeline`;
     const rows = listed.items.map((one) =>
       row(
@@ -114,9 +114,9 @@ const showPipeline = projectPage({
   query: z.object({ page: PageNumber }),
   tab: "pipelines",
   async show({ params, query: { page: number }, visit, names: of, base }, deps) {
-    const pipeline = await visit.ask.one("getPipeline", PipelineView, { params });
+    const pipeline = await visit.operations.one("getPipeline", PipelineView, { params });
     const input = { params, page: { number, size: jobsSize } };
-    const jobs = await visit.ask.list("listPipelineJobs", JobView, input);
+    const jobs = await visit.operations.list("listPipelineJobs", JobView, input);
     const isDrawn = jobs.totalElements <= drawnJobsMax;
     // The pipeline was found with the rights that its jobs take.
     const graph = isDrawn
@@ -186,7 +186,7 @@ const showArtifacts = projectPage({
   tab: "pipelines",
   async show({ params, query: { page: number }, visit, names: of, base }) {
     const input = { params, page: { number, size: pageSize } };
-    const listed = await visit.ask.list("listPipelineArtifacts", ArtifactView, input);
+    const listed = await visit.operations.list("listPipelineArtifacts", ArtifactView, input);
     const address = `${base}${pipelinePath(of, params.localId)}/artifacts`;
     return {
       title: `Artifacts of pipeline #${params.localId}`,

@@ -51,7 +51,7 @@ const linkTo = ({ pipeline: { local_id }, names }: Named, base: string): Html =>
 /** They may be of other projects, which have rights of their own. */
 async function readable(
   pipelines: readonly PipelineRow[],
-  { ask }: Visit,
+  { operations }: Visit,
   { db }: Deps,
 ): Promise<readonly Named[]> {
   const allowed = new Map<string, Names>();
@@ -59,7 +59,7 @@ async function readable(
     const project = await findProjectById(db, id);
     if (project === undefined) continue;
     const names = { ownerAlias: project.owner_alias, projectAlias: project.alias };
-    if (await ask.may("listPipelines", names)) allowed.set(id, names);
+    if (await operations.may("listPipelines", names)) allowed.set(id, names);
   }
   return pipelines.flatMap((pipeline) => {
     const names = allowed.get(pipeline.project_id);

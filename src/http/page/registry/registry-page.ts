@@ -17,9 +17,9 @@ import { type ClientLines, clientLines, type Named } from "./install.ts";
 type Params = Readonly<Record<string, string>>;
 type PageScope = (typeof registryScopes)[number];
 
-async function leadIn({ noun }: PageScope, params: Params, { ask }: Visit) {
+async function leadIn({ noun }: PageScope, params: Params, { operations }: Visit) {
   if (noun !== "Project") return {};
-  return { lead: (await inProject(ask, namesOf(params))).lead("packages") };
+  return { lead: (await inProject(operations, namesOf(params))).lead("packages") };
 }
 
 const showRepositories = (scope: PageScope): PageRoute =>
@@ -34,7 +34,7 @@ const showRepositories = (scope: PageScope): PageRoute =>
       const lead = await leadIn(scope, of, visit);
       const input = { params: of, page: { number, size: pageSize } };
       const asks = `list${scope.noun}RegistryRepositories`;
-      const { items, totalElements: total } = await visit.ask.list(
+      const { items, totalElements: total } = await visit.operations.list(
         asks,
         RegistryRepositoryView,
         input,
@@ -69,9 +69,9 @@ const showRepository = (scope: PageScope): PageRoute =>
       const of: Params = params;
       const lead = await leadIn(scope, of, visit);
       const asks = `get${scope.noun}RegistryRepository`;
-      const repository = await visit.ask.one(asks, RegistryRepositoryView, { params: of });
+      const repository = await visit.operations.one(asks, RegistryRepositoryView, { params: of });
       const input = { params: of, page: { number, size: pageSize } };
-      const listed = await visit.ask.list(
+      const listed = await visit.operations.list(
         `list${scope.noun}RepositoryPackages`,
         PackageView,
         input,

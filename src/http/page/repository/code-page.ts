@@ -26,7 +26,7 @@ const showProject = page({
       const projectAlias = params.projectAlias.slice(0, -".git".length);
       return { redirect: projectPath({ ...params, projectAlias }) };
     }
-    const { project, names, lead } = await inProject(visit.ask, params);
+    const { project, names, lead } = await inProject(visit.operations, params);
     const base = baseOf(deps);
     const code = await rootPiece(base, visit, deps, names, project);
     return {

@@ -66,7 +66,7 @@ const showCommits = projectPage({
   async show({ params, query, visit, names, project, base }) {
     const { branch, path, page: number } = query;
     const input = { params, query: { branch, path }, page: { number, size: pageSize } };
-    const { items, totalElements: total } = await visit.ask.list("listCommits", CommitView, input);
+    const { items, totalElements: total } = await visit.operations.list("listCommits", CommitView, input);
     const address = `${base}${projectPath(names)}/commits${queryOf({ branch, path })}`;
     return {
       title: path ? `History of ${briefName(path)}` : "Commits",
@@ -86,7 +86,7 @@ const showCommit = projectPage({
   query: z.object({ file: z.string().max(pathLengthMax).optional(), page: PageNumber }),
   tab: "commits",
   async show({ params, query, visit, names, base }, deps) {
-    const commit = await visit.ask.one("getCommit", CommitView, { params });
+    const commit = await visit.operations.one("getCommit", CommitView, { params });
     const checks = await commitChecks(names, commit.hash, visit, deps);
     const changes =
       query.file === undefined
@@ -121,10 +121,10 @@ async function filesPiece(
   names: Names,
   { hash }: Commit,
   number: number,
-  { ask }: Visit,
+  { operations }: Visit,
 ): Promise<Html> {
   const params = { ...names, hash };
-  const all = await ask.one("listCommitFiles", ChangedFilesView, { params });
+  const all = await operations.one("listCommitFiles", ChangedFilesView, { params });
   const some = all.slice(number * filesMax, (number + 1) * filesMax);
   const address = base + commitPath(names, hash);
   const pieces: Html[] = [];
@@ -133,7 +133,7 @@ async function filesPiece(
     const count = file.addedLinesCount + file.removedLinesCount;
     const isOpen = !file.isBinary && !file.isLarge && !file.isCollapsed && count <= left;
     const lines = isOpen
-      ? (await diffOf(names, hash, { filePath: file.filePath }, ask)).lines
+      ? (await diffOf(names, hash, { filePath: file.filePath }, operations)).lines
       : undefined;
     left -= lines?.length ?? 0;
     pieces.push(diffPiece({ file, alone: `${address}${queryOf({ file: file.filePath })}`, lines }));
@@ -146,17 +146,17 @@ const diffOf = (
   names: Names,
   commitId: string,
   query: Readonly<{ filePath: string }> & Partial<LinePart>,
-  ask: Visit["ask"],
-) => ask.one("getFileDiff", ChangedFileView, { params: { ...names, commitId }, query });
+  operations: Visit["operations"],
+) => operations.one("getFileDiff", ChangedFileView, { params: { ...names, commitId }, query });
 
 async function filePiece(
   base: string,
   names: Names,
   { hash }: Commit,
   { file: path, page }: Readonly<{ file: string; page: number }>,
-  { ask }: Visit,
+  { operations }: Visit,
 ): Promise<Html> {
-  const file = await diffOf(names, hash, { filePath: path, ...linePart(page) }, ask);
+  const file = await diffOf(names, hash, { filePath: path, ...linePart(page) }, operations);
   const address = base + commitPath(names, hash);
   const back = html`<p><a href="${address}">All files of the commit</a></p>`;
   return html`${back}${alonePiece(file, `${address}${queryOf({ file: path })}`, page)}`;

@@ -26,12 +26,12 @@ export type FoundEntry = FoundCommit &
  * @throws Refusal 404
  */
 export async function findEntry(
-  { ask }: Visit,
+  { operations }: Visit,
   deps: Deps,
   names: Names,
   { commitHash, file }: z.output<typeof FileQuery>,
 ): Promise<FoundEntry> {
-  const { project } = await ask.project("getBlob", names);
+  const { project } = await operations.project("getBlob", names);
   const found = await mustFindCommit(deps, project, commitHash);
   const parts = repositoryPath(file);
   const entry = await found.repository.objects.entry(found.commit.id, parts);

@@ -26,7 +26,7 @@ const showRaw = page({
   access: "anonymous",
   query: FileQuery,
   async handle({ params, query, visit }) {
-    const file = await visit.ask.stream("downloadBlob", { params, query });
+    const file = await visit.operations.stream("downloadBlob", { params, query });
     return { stream: shownRaw(file, query.file, visit.header("sec-fetch-dest")) };
   },
 });
@@ -38,7 +38,7 @@ const downloadFile = page({
   operationId: "downloadFile",
   query: FileQuery,
   handle: async ({ params, query, visit }) => ({
-    stream: await visit.ask.stream("downloadBlob", { params, query }),
+    stream: await visit.operations.stream("downloadBlob", { params, query }),
   }),
 });
 
@@ -67,7 +67,7 @@ const archivePage = (format: "zip" | "tar.gz", form: "Zip" | "Tar") =>
     operationId: `download${form}Archive`,
     params: z.object({ ref: FileQuery.shape.commitHash }),
     handle: async ({ params, visit }) => ({
-      stream: await visit.ask.stream(`get${form}Archive`, { params }),
+      stream: await visit.operations.stream(`get${form}Archive`, { params }),
     }),
   });
 

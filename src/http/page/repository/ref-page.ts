@@ -37,7 +37,7 @@ const showBranches = projectPage({
       return { redirect: filePath(names, branchPrefix + query.branchName, "") };
     }
     const input = { page: query.page, size: pageSize };
-    const reply = await visit.ask.one("listBranches", BranchesView, { params, query: input });
+    const reply = await visit.operations.one("listBranches", BranchesView, { params, query: input });
     const listed = "_embedded" in reply ? reply : undefined;
     const branches = listed?._embedded["branchList"] ?? [];
     const rows = branches.map(({ name, lastCommit, default: isDefault, merged }) =>
@@ -70,7 +70,7 @@ const showTags = projectPage({
   tab: "tags",
   async show({ params, query, visit, names, base }) {
     const input = { params, page: { number: query.page, size: pageSize } };
-    const { items, totalElements: total } = await visit.ask.list("listTags", TagView, input);
+    const { items, totalElements: total } = await visit.operations.list("listTags", TagView, input);
     const rows = items.map((tag) =>
       row(
         html`<a href="${base}${tagPath(names, tag.name)}">${seen(tag.name)}</a>`,
@@ -96,7 +96,7 @@ const showTag = projectPage({
   operationId: "showTag",
   tab: "tags",
   async show({ params, visit, names, base }) {
-    const tag = await visit.ask.one("getTag", TagView, { params });
+    const tag = await visit.operations.one("getTag", TagView, { params });
     return {
       title: brief(tag.name),
       body: () => html`<section>${plainPiece(tag.fullMessage || tag.shortMessage)}
@@ -122,7 +122,7 @@ const showReleases = projectPage({
   tab: "releases",
   async show({ params, query, visit, names, base }) {
     const input = { params, page: { number: query.page, size: 10 } };
-    const { items, totalElements } = await visit.ask.list("listReleases", ReleaseView, input);
+    const { items, totalElements } = await visit.operations.list("listReleases", ReleaseView, input);
     const shown = await Promise.all(items.map((release) => releasePiece(base, names, release)));
     const address = `${base}${projectPath(names)}/release`;
     return {
@@ -140,7 +140,7 @@ const showRelease = projectPage({
   tab: "releases",
   async show({ params, visit, names, base }) {
     const isLatest = params.releaseUuid === "latest";
-    const release = await visit.ask.one(isLatest ? "getLatestRelease" : "getRelease", ReleaseView, {
+    const release = await visit.operations.one(isLatest ? "getLatestRelease" : "getRelease", ReleaseView, {
       params,
     });
     const piece = await releasePiece(base, names, release);
@@ -176,7 +176,7 @@ const downloadReleaseFilePage = page({
   path: "/project/{ownerAlias}/{projectAlias}/release/{releaseUuid}/file/{fileUuid}",
   operationId: "downloadReleaseFileInBrowser",
   handle: async ({ params, visit }) => ({
-    stream: await visit.ask.stream("downloadReleaseFile", { params }),
+    stream: await visit.operations.stream("downloadReleaseFile", { params }),
   }),
 });
 

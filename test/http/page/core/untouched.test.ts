@@ -51,7 +51,7 @@ describe("the pages", () => {
           authenticate: { caller: never, basic: never, password: never } as never,
         },
         limit: never,
-        asker: never as never,
+        operationClients: never as never,
         idempotency: never as never,
       }),
     );

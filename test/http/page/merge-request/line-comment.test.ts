@@ -46,8 +46,8 @@ const line = (number: number) =>
   ({ type: "line", addLineNumber: number, removeLineNumber: null }) as ChangedFile["lines"][number];
 
 const talkOf = (items: readonly Discussion[]) => {
-  const ask = { list: async () => ({ items, totalElements: items.length }) };
-  return lineTalk("", view, [], { ask } as unknown as Visit);
+  const operations = { list: async () => ({ items, totalElements: items.length }) };
+  return lineTalk("", view, [], { operations } as unknown as Visit);
 };
 
 describe("discussions at the lines of a merge request", () => {
@@ -66,7 +66,7 @@ describe("discussions at the lines of a merge request", () => {
   it("are those of the files that are shown, where there are more than are read", async () => {
     const asks: unknown[] = [];
     const own = { ...discussion({ newPath: "b", oldPath: "a", newLine: 2 }).one };
-    const ask = {
+    const operations = {
       async list(_: string, __: unknown, { query }: Readonly<{ query?: unknown }>) {
         asks.push(query);
         return query === undefined
@@ -75,7 +75,7 @@ describe("discussions at the lines of a merge request", () => {
       },
     };
     const shown = file("b", "a");
-    const visit = { ask } as unknown as Visit;
+    const visit = { operations } as unknown as Visit;
     const talk = await lineTalk("", view, [shown, file("c", "/dev/null")], visit);
     expect(asks).to.deep.equal([undefined, { filePath: ["b", "a", "c"] }]);
     const { below } = await talk.partsOf(shown);
