@@ -15,13 +15,13 @@ const task = new ParserTask<FileQuestion, unknown>({
 
 /** The function of that name, run in a process. It throws TooComplex and ParserBusy, too. */
 function inProcess<Name extends keyof FileReaders>(name: Name): FileReaders[Name] {
-  const ask = async (...given: Parameters<FileReaders[Name]>): Promise<unknown> => {
+  const read = async (...given: Parameters<FileReaders[Name]>): Promise<unknown> => {
     const [file] = given;
     const { size } = await stat(String(file));
     const question = { name, given } as FileQuestion;
-    return await task.ask(question, { timeoutMs: timeoutMs + size / bytesPerMs });
+    return await task.run(question, { timeoutMs: timeoutMs + size / bytesPerMs });
   };
-  return ask as unknown as FileReaders[Name];
+  return read as unknown as FileReaders[Name];
 }
 
 export const checkNpmTarball = inProcess("checkNpmTarball");

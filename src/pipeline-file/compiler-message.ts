@@ -8,7 +8,7 @@ type FactQueries = Required<
     "readFile" | "readProjectFile" | "readArtifact" | "paths" | "changedPaths" | "hashOf"
   >
 >;
-export type Ask = {
+export type FactRequest = {
   [Name in keyof FactQueries]: Readonly<{ name: Name; args: Parameters<FactQueries[Name]> }>;
 }[keyof FactQueries];
 

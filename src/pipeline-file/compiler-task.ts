@@ -1,8 +1,8 @@
 import { compilePipeline, type PipelineFacts } from "./compile.ts";
-import type { Ask, CompileAnswer, CompileQuestion, PlainFacts } from "./compiler-message.ts";
+import type { FactRequest, CompileAnswer, CompileQuestion, PlainFacts } from "./compiler-message.ts";
 import { PipelineFileError } from "./value.ts";
 
-type Query = (wanted: Ask) => Promise<unknown>;
+type Query = (wanted: FactRequest) => Promise<unknown>;
 
 /** A file may take long to read. The service is queried for what it refers to. */
 export async function run(question: CompileQuestion, query: Query): Promise<CompileAnswer> {
@@ -17,17 +17,17 @@ export async function run(question: CompileQuestion, query: Query): Promise<Comp
 
 function factsBy(query: Query, { hasArtifacts, ...plain }: PlainFacts): PipelineFacts {
   // The service answers with what the fact of this name returns.
-  const ask = <Name extends Ask["name"]>(
+  const requestFact = <Name extends FactRequest["name"]>(
     name: Name,
-    args: Extract<Ask, { name: Name }>["args"],
-  ): Promise<never> => query({ name, args } as Ask) as Promise<never>;
+    args: Extract<FactRequest, { name: Name }>["args"],
+  ): Promise<never> => query({ name, args } as FactRequest) as Promise<never>;
   return {
     ...plain,
-    ...(hasArtifacts && { readArtifact: (...args) => ask("readArtifact", args) }),
-    readFile: (path) => ask("readFile", [path]),
-    readProjectFile: (...args) => ask("readProjectFile", args),
-    paths: () => ask("paths", []),
-    changedPaths: (compareTo) => ask("changedPaths", [compareTo]),
-    hashOf: (paths) => ask("hashOf", [paths]),
+    ...(hasArtifacts && { readArtifact: (...args) => requestFact("readArtifact", args) }),
+    readFile: (path) => requestFact("readFile", [path]),
+    readProjectFile: (...args) => requestFact("readProjectFile", args),
+    paths: () => requestFact("paths", []),
+    changedPaths: (compareTo) => requestFact("changedPaths", [compareTo]),
+    hashOf: (paths) => requestFact("hashOf", [paths]),
   };
 }

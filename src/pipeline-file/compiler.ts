@@ -4,7 +4,7 @@ import { ParserTask } from "../platform/parser/parser.ts";
 import { TooComplex } from "../platform/parser/refusal.ts";
 import { Refusal } from "../platform/refusal.ts";
 import type { CompiledPipeline, PipelineFacts } from "./compile.ts";
-import type { Ask, CompileAnswer, CompileQuestion } from "./compiler-message.ts";
+import type { FactRequest, CompileAnswer, CompileQuestion } from "./compiler-message.ts";
 import { type FileText, PipelineFileError } from "./value.ts";
 
 const waitingMax = 200;
@@ -28,7 +28,7 @@ export type FileToCompile = Readonly<{
  * of each user and project before it, however many they have.
  */
 export class PipelineCompiler {
-  readonly #task: ParserTask<CompileQuestion, CompileAnswer, Ask>;
+  readonly #task: ParserTask<CompileQuestion, CompileAnswer, FactRequest>;
   readonly #turns: KeyedLock = keyedLock();
   readonly #files = new Limit({
     ...{ name: "pipeline.files", total: waitingMax, share: waitingPerUserMax },
@@ -50,17 +50,17 @@ export class PipelineCompiler {
     try {
       // The turn of the user first: who waits in one project for others has one file there, not many.
       return await this.#turns(`user ${user}`, () =>
-        this.#turns(`project ${project}`, () => this.#ask(file, facts)),
+        this.#turns(`project ${project}`, () => this.#run(file, facts)),
       );
     } finally {
       hold.leave();
     }
   }
 
-  async #ask(file: FileToCompile, facts: PipelineFacts): Promise<CompiledPipeline> {
+  async #run(file: FileToCompile, facts: PipelineFacts): Promise<CompiledPipeline> {
     try {
-      const reply = (wanted: Ask) => factOf(facts, wanted);
-      const answer = await this.#task.ask(questionOf(file, facts), { reply, caller: file.user });
+      const reply = (wanted: FactRequest) => factOf(facts, wanted);
+      const answer = await this.#task.run(questionOf(file, facts), { reply, caller: file.user });
       if ("problems" in answer) throw new PipelineFileError(answer.problems);
       return answer.compiled;
     } catch (error) {
@@ -77,7 +77,7 @@ function questionOf({ text, fileName }: FileToCompile, facts: PipelineFacts): Co
   return { text, fileName, facts: { ref, isTag, source, predefined, outer, hasArtifacts } };
 }
 
-function factOf(facts: PipelineFacts, { name, args }: Ask): Promise<unknown> {
+function factOf(facts: PipelineFacts, { name, args }: FactRequest): Promise<unknown> {
   // Name and arguments belong together; the compiler cannot see it through the union.
   return (facts[name] as (...given: readonly unknown[]) => Promise<unknown>)(...args);
 }

@@ -29,7 +29,7 @@ export class Highlighter {
     if (text === "" || text.length > textLengthMax || hasLongLines(text))
       return Promise.resolve(null);
     // Whatever went wrong, the text is shown without colours.
-    return this.#task.ask({ text, fileName }).catch(() => undefined);
+    return this.#task.run({ text, fileName }).catch(() => undefined);
   }
 }
 

@@ -1,6 +1,6 @@
 import { expect } from "chai";
 import { z } from "zod";
-import { askRegistration } from "../../src/package/nuget/registration.ts";
+import { parseRegistration } from "../../src/package/nuget/registration.ts";
 import { readManifest } from "../../src/platform/container/manifest.ts";
 import { outsideList, outsideListMax } from "../../src/platform/outside-list.ts";
 
@@ -32,6 +32,6 @@ describe("a list in a document from outside", () => {
     };
     const bytes = Buffer.from(JSON.stringify({ items: [page] }));
     const of = { of: "index", key: "a", base: "b", hive: "c", want: { kind: "index" } } as const;
-    expect(askRegistration({ bytes, ...of })).to.deep.equal({ kind: "malformed" });
+    expect(parseRegistration({ bytes, ...of })).to.deep.equal({ kind: "malformed" });
   });
 });

@@ -20,7 +20,7 @@ export type OwnerAnswer = readonly OwnerDemand[] | "too many steps";
 let compiled: Readonly<{ textId: string; sections: readonly SectionMatcher[] }> | undefined;
 
 /** What a CODEOWNERS file demands for some files, each demand once. Optional sections demand nothing. */
-export function askOwners({ textId, text, paths, stepsMax }: OwnerQuestion): OwnerAnswer {
+export function findOwners({ textId, text, paths, stepsMax }: OwnerQuestion): OwnerAnswer {
   if (compiled?.textId !== textId) {
     const sections = parseCodeOwners(text).filter(({ optional }) => !optional);
     compiled = { textId, sections: sections.map(compileSection) };

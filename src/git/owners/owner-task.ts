@@ -1,2 +1,2 @@
 /** Many patterns for many files take long. */
-export { askOwners as run } from "./owner-demand.ts";
+export { findOwners as run } from "./owner-demand.ts";

@@ -1,9 +1,9 @@
 import { documentReader } from "../../platform/parser/document-reader.ts";
-import { askPackument, type PackumentAnswer, type PackumentQuestion } from "./packument.ts";
+import { parsePackument, type PackumentAnswer, type PackumentQuestion } from "./packument.ts";
 
 /** The same as `askPackument`, large documents in a process; see documentReader. */
 export const readPackument = documentReader<PackumentQuestion, PackumentAnswer>({
-  ask: askPackument,
+  parse: parsePackument,
   module: "package/npm/packument-task",
   atOnceBytesMax: 64 * 1024,
   timeoutMs: 60_000,

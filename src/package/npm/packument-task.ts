@@ -1,2 +1,2 @@
 /** A document of many megabytes takes long. */
-export { askPackument as run } from "./packument.ts";
+export { parsePackument as run } from "./packument.ts";

@@ -42,7 +42,7 @@ export type PackumentAnswer =
   | Readonly<{ kind: "malformed" }>;
 
 /** Takes as long as the document is large: 64 MiB take seconds. */
-export function askPackument(question: PackumentQuestion): PackumentAnswer {
+export function parsePackument(question: PackumentQuestion): PackumentAnswer {
   try {
     return answerTo(question);
   } catch (error) {

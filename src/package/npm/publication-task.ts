@@ -1,2 +1,2 @@
 /** A document of many megabytes takes long. */
-export { askPublication as run } from "./publication.ts";
+export { parsePublication as run } from "./publication.ts";

@@ -29,7 +29,7 @@ export type PublicationQuestion = Readonly<{
  * @returns undefined when it is not what npm sends
  * @throws Refusal 400 when it is not JSON, 413 when it says too much
  */
-export function askPublication({ bytes, wanted }: PublicationQuestion): Publication | undefined {
+export function parsePublication({ bytes, wanted }: PublicationQuestion): Publication | undefined {
   const { success, data } = Publication.safeParse(parsed(bytes));
   if (!success) return undefined;
   if (Object.keys(data.versions).length > versionsMax) throw tooLarge(`${versionsMax} versions`);

@@ -3,7 +3,7 @@ import { PassThrough, type Readable } from "node:stream";
 import { Limit } from "../../platform/limit.ts";
 import { documentReader } from "../../platform/parser/document-reader.ts";
 import {
-  askPublication,
+  parsePublication,
   notJson,
   type Publication,
   type PublicationQuestion,
@@ -27,7 +27,7 @@ const documentBytes = new Limit({
 });
 
 const readDocument = documentReader<PublicationQuestion, Publication | undefined>({
-  ask: askPublication,
+  parse: parsePublication,
   module: "package/npm/publication-task",
   atOnceBytesMax: 64 * 1024,
   timeoutMs: 60_000,

@@ -1,13 +1,13 @@
 import { documentReader } from "../../platform/parser/document-reader.ts";
 import {
-  askRegistration,
+  parseRegistration,
   type RegistrationAnswer,
   type RegistrationQuestion,
 } from "./registration.ts";
 
 /** The same as `askRegistration`, large documents in a process; see documentReader. */
 export const readRegistration = documentReader<RegistrationQuestion, RegistrationAnswer>({
-  ask: askRegistration,
+  parse: parseRegistration,
   module: "package/nuget/registration-task",
   atOnceBytesMax: 32 * 1024,
   timeoutMs: 30_000,

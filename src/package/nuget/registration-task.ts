@@ -1,2 +1,2 @@
 /** A registration of many versions takes long. */
-export { askRegistration as run } from "./registration.ts";
+export { parseRegistration as run } from "./registration.ts";

@@ -66,7 +66,7 @@ export type RegistrationAnswer =
   | Readonly<{ kind: "malformed" }>;
 
 /** Takes as long as the document is large: 2 MiB take up to a second. */
-export function askRegistration(question: RegistrationQuestion): RegistrationAnswer {
+export function parseRegistration(question: RegistrationQuestion): RegistrationAnswer {
   try {
     return answerTo(question);
   } catch {

@@ -1,13 +1,13 @@
 import { documentReader } from "../../platform/parser/document-reader.ts";
 import {
-  askSimpleIndex,
+  parseSimpleIndex,
   type SimpleIndexAnswer,
   type SimpleIndexQuestion,
 } from "./simple-index.ts";
 
 /** The same as `askSimpleIndex`, large lists in a process; see documentReader. */
 export const readSimpleIndex = documentReader<SimpleIndexQuestion, SimpleIndexAnswer>({
-  ask: askSimpleIndex,
+  parse: parseSimpleIndex,
   module: "package/pypi/simple-index-task",
   atOnceBytesMax: 64 * 1024,
   timeoutMs: 30_000,

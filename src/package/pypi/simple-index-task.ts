@@ -1,2 +1,2 @@
 /** A list of many megabytes takes long. */
-export { askSimpleIndex as run } from "./simple-index.ts";
+export { parseSimpleIndex as run } from "./simple-index.ts";

@@ -43,7 +43,7 @@ export type SimpleIndexAnswer =
   | Readonly<{ kind: "malformed" }>;
 
 /** Takes as long as the list is large: 16 MiB take most of a second. */
-export function askSimpleIndex({
+export function parseSimpleIndex({
   bytes,
   isJson,
   url,

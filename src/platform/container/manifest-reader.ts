@@ -14,5 +14,5 @@ const task = new ParserTask<ManifestQuestion, ReadManifest>({
 /** The same as `readManifest`, a large one in a process. @throws Refusal 400, TooComplex, ParserBusy */
 export async function readAnyManifest(bytes: Buffer, contentType: string): Promise<ReadManifest> {
   if (bytes.length <= atOnceBytesMax) return readManifest(bytes, contentType);
-  return await task.ask({ bytes, contentType });
+  return await task.run({ bytes, contentType });
 }

@@ -17,20 +17,20 @@ export async function readSamlResponse(
   response: string,
   now: Date,
 ): Promise<SamlProof> {
-  const answer = await ask({ kind: "response", parties, response, now });
+  const answer = await answerOf({ kind: "response", parties, response, now });
   invariant("proof" in answer, "a proof was requested");
   return answer.proof;
 }
 
 /** `samlSsoUrl` in a process. @throws SamlRefused, ParserBusy */
 export async function readSamlSsoUrl(metadata: string, issuer: string): Promise<string> {
-  const answer = await ask({ kind: "metadata", metadata, issuer });
+  const answer = await answerOf({ kind: "metadata", metadata, issuer });
   invariant("ssoUrl" in answer, "an address was requested");
   return answer.ssoUrl;
 }
 
-async function ask(question: SamlQuestion): Promise<SamlAnswer> {
-  const answer = await task.ask(question).catch((error: unknown) => {
+async function answerOf(question: SamlQuestion): Promise<SamlAnswer> {
+  const answer = await task.run(question).catch((error: unknown) => {
     throw error instanceof TooComplex ? new SamlRefused(error.message) : error;
   });
   if ("refused" in answer) throw new SamlRefused(answer.refused);

@@ -20,7 +20,7 @@ const task = new ParserTask<MaskQuestion, MaskAnswer>({
  */
 export async function maskNextPiece(joined: Buffer, forms: MaskedForms): Promise<MaskAnswer> {
   if (joined.length * forms.length <= atOnceMax) return maskPiece(joined, forms);
-  return await task.ask({ joined, forms });
+  return await task.run({ joined, forms });
 }
 
 /** Masks the end of a log. One that takes long is hidden: it is short, and held back because it may begin a value. */

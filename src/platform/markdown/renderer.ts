@@ -30,7 +30,7 @@ export async function markdownHtml(text: string, place: Place): Promise<string |
   const kept = known.get(key);
   if (kept !== undefined) return kept;
   // Whatever went wrong, the text is shown as it is.
-  const html = await task.ask({ text, place }).catch(() => undefined);
+  const html = await task.run({ text, place }).catch(() => undefined);
   if (html !== undefined) known.set(key, html, 2 * html.length + 200);
   return html;
 }

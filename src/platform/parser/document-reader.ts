@@ -3,7 +3,7 @@ import { TooComplex } from "./refusal.ts";
 
 type Options<Question, Answer> = Pick<ParserTaskOptions, "module" | "timeoutMs" | "mebibytesMax"> &
   Readonly<{
-    ask: (question: Question) => Answer;
+    parse: (question: Question) => Answer;
     /** What is smaller takes a few milliseconds where it is. */
     atOnceBytesMax: number;
   }>;
@@ -20,15 +20,15 @@ const waitingMax = 8 * perCallerMax;
  * @throws ParserBusy
  */
 export function documentReader<Question extends Readonly<{ bytes: Uint8Array }>, Answer>({
-  ask,
+  parse,
   atOnceBytesMax,
   ...limits
 }: Options<Question, Answer>): (question: Question) => Promise<Answer | undefined> {
   const task = new ParserTask<Question, Answer>({ ...limits, perCallerMax, waitingMax });
   return async (question) => {
-    if (question.bytes.length <= atOnceBytesMax) return ask(question);
+    if (question.bytes.length <= atOnceBytesMax) return parse(question);
     try {
-      return await task.ask(question);
+      return await task.run(question);
     } catch (error) {
       if (error instanceof TooComplex) return undefined;
       throw error;

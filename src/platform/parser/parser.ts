@@ -90,7 +90,7 @@ export type ParserTaskOptions = Readonly<{
   perCallerMax?: number;
 }>;
 
-export type AskOptions<Wanted> = Readonly<{
+export type RunOptions<Wanted> = Readonly<{
   /** Answers what the task requests. It must not run another task: that could wait for this one. */
   reply?: (wanted: Wanted) => Promise<unknown>;
   /** In place of that of the task. */
@@ -116,7 +116,7 @@ export class ParserTask<Question, Answer, Wanted = never> {
   }
 
   /** @throws TooComplex, ParserBusy; Refusals of the task; what the functions of the options throw */
-  async ask(question: Question, options: AskOptions<Wanted> = {}): Promise<Answer> {
+  async run(question: Question, options: RunOptions<Wanted> = {}): Promise<Answer> {
     const { reply = noReply, caller = currentCaller() } = options;
     const hold = this.#limit.take(1, caller === undefined ? {} : { caller });
     const { module, mebibytesMax } = this.#options;

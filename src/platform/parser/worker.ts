@@ -7,7 +7,7 @@ import { Refusal } from "../refusal.ts";
 import type { FromParser, ToParser } from "./message.ts";
 
 /** What the module of a task exports as `run`. */
-type Run = (question: unknown, ask: (wanted: unknown) => Promise<unknown>) => unknown;
+type Run = (question: unknown, requestReply: (wanted: unknown) => Promise<unknown>) => unknown;
 
 const replies = new Map<number, (reply: unknown) => void>();
 let requests = 0;
@@ -15,7 +15,7 @@ let requests = 0;
 const send = (message: FromParser): Promise<void> =>
   new Promise((resolve) => process.send?.(message, undefined, {}, () => resolve()));
 
-function ask(wanted: unknown): Promise<unknown> {
+function requestReply(wanted: unknown): Promise<unknown> {
   requests += 1;
   const request = requests;
   return new Promise((resolve) => {
@@ -41,7 +41,7 @@ async function run(name: string, question: unknown): Promise<void> {
     const file = path.join(programRoot, `src/${name}.${isBuilt ? "js" : "ts"}`);
     const module = (await import(pathToFileURL(file).href)) as Readonly<{ run: Run }>;
     await send({ kind: "begun" });
-    await send({ kind: "done", answer: await module.run(question, ask) });
+    await send({ kind: "done", answer: await module.run(question, requestReply) });
   } catch (error) {
     if (error instanceof Refusal) {
       const { kind, code, message, details } = error;

@@ -1,7 +1,7 @@
 import type { Knex } from "knex";
 import { Answers } from "../../git/answers.ts";
 import {
-  askOwners,
+  findOwners,
   type OwnerAnswer,
   type OwnerDemand,
   type OwnerQuestion,
@@ -71,7 +71,7 @@ export async function ownerDemands(
     const answer = await known.get(key, async () => {
       const text = (await repository.objects.blob(file.id))?.toString("utf8");
       if (text === undefined) throw new Unanswered("the file could not be read");
-      return await askWithin({ textId: file.id, text, paths, stepsMax });
+      return await findOwnersWithin({ textId: file.id, text, paths, stepsMax });
     });
     return answer === "too many steps" || hasTooManyOwners(answer)
       ? tooComplex()
@@ -90,13 +90,13 @@ class Unanswered extends Error {
   override readonly name = "Unanswered";
 }
 
-async function askWithin(question: OwnerQuestion): Promise<OwnerAnswer> {
+async function findOwnersWithin(question: OwnerQuestion): Promise<OwnerAnswer> {
   const { text, paths } = question;
   if (text.length <= atOnce.textLengthMax && paths.length <= atOnce.pathsMax) {
-    const answer = askOwners({ ...question, stepsMax: atOnce.stepsMax });
+    const answer = findOwners({ ...question, stepsMax: atOnce.stepsMax });
     if (answer !== "too many steps") return answer;
   }
-  return await task.ask(question);
+  return await task.run(question);
 }
 
 const hasTooManyOwners = (demands: readonly OwnerDemand[]): boolean =>

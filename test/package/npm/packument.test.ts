@@ -1,7 +1,7 @@
 import { expect } from "chai";
 
 import {
-  askPackument,
+  parsePackument,
   type PackumentAnswer,
   type PackumentQuestion,
 } from "../../../src/package/npm/packument.ts";
@@ -41,15 +41,15 @@ const jsonIn = (answer: PackumentAnswer | undefined): unknown =>
 
 describe("a document of npm from another registry", () => {
   it("names tarballs at this service", () => {
-    const document = jsonIn(askPackument(answerFor({ kind: "document", base })));
+    const document = jsonIn(parsePackument(answerFor({ kind: "document", base })));
     expect(JSON.stringify(document)).not.to.include("far.example.org");
     expect(document).to.deep.include({ name: "pad", readme: "text" });
     const one = { kind: "version", base, version: "latest" } as const;
-    expect(jsonIn(askPackument(answerFor(one)))).to.deep.equal(
+    expect(jsonIn(parsePackument(answerFor(one)))).to.deep.equal(
       version("1.0.0", { tarball: `${base}/pad/-/pad-1.0.0.tgz` }),
     );
     for (const other of ["2.0.0", "__proto__", "toString"]) {
-      expect(askPackument(answerFor({ ...one, version: other }))).to.deep.equal({
+      expect(parsePackument(answerFor({ ...one, version: other }))).to.deep.equal({
         kind: "missing",
       });
     }
@@ -59,7 +59,7 @@ describe("a document of npm from another registry", () => {
     const url = (length: number) => `https://far.example.org/${"x".repeat(length - 24)}`;
     const kindOf = (more: object) => {
       const versions = { "1.0.0": version("1.0.0", more) };
-      return askPackument(answerFor({ kind: "document", base }, bytesOf({ name: "pad", versions })))
+      return parsePackument(answerFor({ kind: "document", base }, bytesOf({ name: "pad", versions })))
         .kind;
     };
     for (const [field, most] of [
@@ -76,16 +76,16 @@ describe("a document of npm from another registry", () => {
   it("is refused when it nests too deep to be written", () => {
     const deep = `{"name":"pad","more":${"[".repeat(60_000)}${"]".repeat(60_000)}}`;
     const question = answerFor({ kind: "document", base }, new TextEncoder().encode(deep));
-    expect(askPackument(question)).to.deep.equal({ kind: "malformed" });
+    expect(parsePackument(question)).to.deep.equal({ kind: "malformed" });
   });
 
   it("says where a tarball is at the other registry", () => {
     const { dist } = version("0.9.0");
-    expect(askPackument(answerFor({ kind: "dist", file: "pad-0.9.0.tgz" }))).to.deep.equal({
+    expect(parsePackument(answerFor({ kind: "dist", file: "pad-0.9.0.tgz" }))).to.deep.equal({
       kind: "dist",
       dist: { ...dist, integrity: undefined },
     });
-    const none = askPackument(answerFor({ kind: "dist", file: "pad.tgz" }));
+    const none = parsePackument(answerFor({ kind: "dist", file: "pad.tgz" }));
     expect(none).to.deep.equal({ kind: "missing" });
   });
 
@@ -93,15 +93,15 @@ describe("a document of npm from another registry", () => {
     const want = { kind: "document", base } as const;
     const bad = [bytesOf([]), bytesOf({ name: "pad", versions: { "1": {} } }), Buffer.from("{")];
     for (const bytes of bad) {
-      expect(askPackument(answerFor(want, bytes))).to.deep.equal({ kind: "malformed" });
+      expect(parsePackument(answerFor(want, bytes))).to.deep.equal({ kind: "malformed" });
     }
-    expect(askPackument(answerFor(want, small, "other"))).to.deep.equal({ kind: "malformed" });
+    expect(parsePackument(answerFor(want, small, "other"))).to.deep.equal({ kind: "malformed" });
   });
 
   it("that is large is read while other work goes on", async () => {
     const question = answerFor({ kind: "document", base }, large);
     const { turns, result: answer } = await turnsWhile(() => readPackument(question));
     expect(turns).to.be.greaterThan(10);
-    expect(jsonIn(answer)).to.deep.equal(jsonIn(askPackument(question)));
+    expect(jsonIn(answer)).to.deep.equal(jsonIn(parsePackument(question)));
   });
 });

@@ -1,7 +1,7 @@
 import { expect } from "chai";
 
 import {
-  askRegistration,
+  parseRegistration,
   type RegistrationQuestion,
 } from "../../../src/package/nuget/registration.ts";
 import { readRegistration } from "../../../src/package/nuget/registration-reader.ts";
@@ -31,11 +31,11 @@ const one = { id: "" };
 describe("a registration of NuGet from another registry", () => {
   it("says where a version is that its index does not have", () => {
     const want = { kind: "leaf", version: "2.0.0" } as const;
-    const index = askRegistration(answerFor({ items: [page()] }, { want }));
+    const index = parseRegistration(answerFor({ items: [page()] }, { want }));
     if (index.kind !== "elsewhere") throw new Error(index.kind);
     expect(index.page.url).to.equal("https://far.example.org/page");
     const document = page([leaf("1.0"), leaf("2.0", { published: "2020" })]);
-    const found = askRegistration(answerFor(document, { of: index.page, want }));
+    const found = parseRegistration(answerFor(document, { of: index.page, want }));
     const text = found.kind === "json" ? new TextDecoder().decode(found.bytes) : found.kind;
     expect(JSON.parse(text)).to.deep.equal({
       "@id": `${base}/registration/pad/2.0.0.json`,
@@ -54,11 +54,11 @@ describe("a registration of NuGet from another registry", () => {
       ...[{ items: Array(2_000).fill(page()) }, { items: [half, half, page(versions(1))] }],
       { items: [page([leaf("1.0", needs(10_000)), leaf("1.1", needs(10_001))])] },
       { items: Array(2_001).fill(page()) },
-    ].map((document) => askRegistration(answerFor(document)).kind);
+    ].map((document) => parseRegistration(answerFor(document)).kind);
     const refused = ["malformed", "malformed", "malformed"];
     expect(kinds).to.deep.equal(["json", "json", "json", ...refused]);
     const nested = `{"items":[${JSON.stringify(page([leaf("1.0", { x: 0 })])).replace("0}", `${deep}}`)}]}`;
-    expect(askRegistration(answerFor(nested)).kind).to.equal("malformed");
+    expect(parseRegistration(answerFor(nested)).kind).to.equal("malformed");
   });
 
   it("that is large is read while other work goes on", async () => {

@@ -1,6 +1,6 @@
 import { expect } from "chai";
 import {
-  askSimpleIndex,
+  parseSimpleIndex,
   type SimpleIndexQuestion,
 } from "../../../src/package/pypi/simple-index.ts";
 import { readSimpleIndex } from "../../../src/package/pypi/simple-index-reader.ts";
@@ -25,16 +25,16 @@ const answerFor = (
 describe("a list of Python files from another registry", () => {
   it("names files at this service, in both forms", () => {
     for (const form of ["html", "json"] as const) {
-      const answer = askSimpleIndex(answerFor(listOf(2), list(form)));
+      const answer = parseSimpleIndex(answerFor(listOf(2), list(form)));
       const text = answer.kind === "list" ? new TextDecoder().decode(answer.bytes) : "";
       expect(text).to.include(`${base}/files/tool/-/tool-1.0.1.tar.gz`).and.not.include("far.");
     }
-    const found = askSimpleIndex(answerFor(listOf(2), { kind: "file", file: "tool-1.0.1.tar.gz" }));
+    const found = parseSimpleIndex(answerFor(listOf(2), { kind: "file", file: "tool-1.0.1.tar.gz" }));
     const at = "https://far.example.org/files/tool-1.0.1.tar.gz";
     expect(found).to.deep.equal({ kind: "file", url: at, hashes: file(1).hashes });
     const other = { kind: "file", file: "tool-9.tar.gz" } as const;
-    expect(askSimpleIndex(answerFor(listOf(2), other))).to.deep.equal({ kind: "missing" });
-    expect(askSimpleIndex(answerFor(bytesOf([])))).to.deep.equal({ kind: "malformed" });
+    expect(parseSimpleIndex(answerFor(listOf(2), other))).to.deep.equal({ kind: "missing" });
+    expect(parseSimpleIndex(answerFor(bytesOf([])))).to.deep.equal({ kind: "malformed" });
   });
 
   it("loses files whose names cannot stand in an address, in both forms", () => {
@@ -44,7 +44,7 @@ describe("a list of Python files from another registry", () => {
       '<a href="x">tool-&#xd800;.tar.gz</a><a href="y">tool-1.0.2.tar.gz</a>',
     );
     for (const question of [answerFor(odd), { ...answerFor(html), isJson: false }]) {
-      const answer = askSimpleIndex(question);
+      const answer = parseSimpleIndex(question);
       if (answer.kind !== "list") throw new Error(answer.kind);
       const { files } = JSON.parse(new TextDecoder().decode(answer.bytes));
       expect(files.map((each: { filename: string }) => each.filename)).to.deep.equal([
@@ -56,8 +56,8 @@ describe("a list of Python files from another registry", () => {
   it("is refused with over 50,000 files, in both forms", () => {
     const html = (links: number) => new TextEncoder().encode("<a href=x>".repeat(links));
     const kinds = [50_000, 50_001].flatMap((count) => [
-      askSimpleIndex(answerFor(bytesOf({ files: Array(count).fill(0) }))).kind,
-      askSimpleIndex({ ...answerFor(html(count)), isJson: false }).kind,
+      parseSimpleIndex(answerFor(bytesOf({ files: Array(count).fill(0) }))).kind,
+      parseSimpleIndex({ ...answerFor(html(count)), isJson: false }).kind,
     ]);
     expect(kinds).to.deep.equal(["list", "list", "malformed", "malformed"]);
   });
@@ -66,7 +66,7 @@ describe("a list of Python files from another registry", () => {
     const large = answerFor(listOf(20_000));
     const { turns, result: there } = await turnsWhile(() => readSimpleIndex(large));
     expect(turns).to.be.greaterThan(10);
-    const here = askSimpleIndex(large);
+    const here = parseSimpleIndex(large);
     if (here.kind !== "list" || there?.kind !== "list") throw new Error("a list was asked for");
     expect(Buffer.compare(here.bytes, there.bytes)).to.equal(0);
   });

@@ -6,7 +6,7 @@ import { documentReader } from "../../../src/platform/parser/document-reader.ts"
 type Question = Readonly<{ kind: "double"; number: number; bytes: Uint8Array }>;
 
 const read = documentReader<Question, Readonly<{ doubled: number }>>({
-  ask: () => ({ doubled: Number.NaN }),
+  parse: () => ({ doubled: Number.NaN }),
   module: "../test/support/parser/hostile-task",
   atOnceBytesMax: 0,
   timeoutMs: 60_000,

@@ -13,19 +13,19 @@ const task = taskOf();
 
 describe("a task in a process", () => {
   it("is refused at its limit of memory, which it takes in heap", async () => {
-    const error = await errorOf(task.ask({ kind: "heap" }));
+    const error = await errorOf(task.run({ kind: "heap" }));
     expect(error).to.be.instanceOf(TooComplex);
     expect(String(error)).to.contain("memory");
-    expect(await task.ask({ kind: "double", number: 1 })).to.have.property("doubled", 2);
+    expect(await task.run({ kind: "double", number: 1 })).to.have.property("doubled", 2);
   });
 
   it("leaves a process to others, however many tasks a caller has", async () => {
     const flood = Array.from({ length: 4 }, () =>
-      asCaller("anna", () => errorOf(taskOf(1_500).ask({ kind: "endless" }))),
+      asCaller("anna", () => errorOf(taskOf(1_500).run({ kind: "endless" }))),
     );
     let ended = 0;
     for (const each of flood) void each.then(() => (ended += 1));
-    await asCaller("bob", () => task.ask({ kind: "double", number: 1 }));
+    await asCaller("bob", () => task.run({ kind: "double", number: 1 }));
     expect(ended).to.be.at.most(1);
     await Promise.all(flood);
   });

@@ -9,7 +9,7 @@ type Doubled = Readonly<{ doubled: number; pid: number }>;
 
 const task = taskOf();
 const double = async (number: number): Promise<Doubled> =>
-  (await task.ask({ kind: "double", number })) as Doubled;
+  (await task.run({ kind: "double", number })) as Doubled;
 
 describe("a task in a process", () => {
   it("answers, and its process takes the next task", async () => {
@@ -21,7 +21,7 @@ describe("a task in a process", () => {
   });
 
   it("gets no variable of the environment but that of its allocator", async () => {
-    const { env, arguments: given } = (await task.ask({ kind: "parameters" })) as {
+    const { env, arguments: given } = (await task.run({ kind: "parameters" })) as {
       env: string[];
       arguments: string[];
     };
@@ -37,17 +37,17 @@ describe("a task in a process", () => {
       callers.add(currentCaller());
       return 10 * wanted;
     };
-    const sum = asCaller("bob", () => task.ask({ kind: "ask", times: 5 }, { reply }));
+    const sum = asCaller("bob", () => task.run({ kind: "ask", times: 5 }, { reply }));
     expect(await sum).to.equal(100);
     expect([...callers]).to.deep.equal(["bob"]);
   });
 
   it("passes on what its module throws", async () => {
-    expect(String(await errorOf(task.ask({ kind: "throw" })))).to.contain("an entry is missing");
+    expect(String(await errorOf(task.run({ kind: "throw" })))).to.contain("an entry is missing");
   });
 
   it("is refused at its limit of time, while others are answered", async () => {
-    const endless = asCaller("anna", () => errorOf(taskOf(1_000).ask({ kind: "endless" })));
+    const endless = asCaller("anna", () => errorOf(taskOf(1_000).run({ kind: "endless" })));
     const { doubled } = await asCaller("bob", () => double(4));
     expect(doubled).to.equal(8);
     const refused = (await endless) as TooComplex;
@@ -57,7 +57,7 @@ describe("a task in a process", () => {
   });
 
   it("is refused at its limit of memory", async () => {
-    const error = await errorOf(task.ask({ kind: "buffers" }));
+    const error = await errorOf(task.run({ kind: "buffers" }));
     expect(error).to.be.instanceOf(TooComplex);
     expect(String(error)).to.contain("memory");
     expect((await double(1)).doubled).to.equal(2);
@@ -70,12 +70,12 @@ describe("a task in a process", () => {
       await eventually(() => performance.now() > askedAt + 1.2 * limitMs);
       return 1;
     };
-    expect(await taskOf(limitMs).ask({ kind: "ask", times: 1 }, { reply })).to.equal(1);
+    expect(await taskOf(limitMs).run({ kind: "ask", times: 1 }, { reply })).to.equal(1);
   });
 
   it("is refused when it waits for six times as long", async () => {
     const reply = () => new Promise<never>(() => undefined);
-    const error = await errorOf(taskOf(100).ask({ kind: "ask", times: 1 }, { reply }));
+    const error = await errorOf(taskOf(100).run({ kind: "ask", times: 1 }, { reply }));
     expect(error).to.be.instanceOf(TooComplex).and.have.property("message").that.contains("long");
   });
 
@@ -91,10 +91,10 @@ describe("a task in a process", () => {
       return 1;
     };
     const long = ["anna", "bob", "carl"].map((name) =>
-      asCaller(name, () => task.ask({ kind: "ask", times: 1 }, { reply })),
+      asCaller(name, () => task.run({ kind: "ask", times: 1 }, { reply })),
     );
     await eventually(() => begun === 2);
-    const short = taskOf(5_000).ask({ kind: "double", number: 1 });
+    const short = taskOf(5_000).run({ kind: "double", number: 1 });
     expect(await asCaller("dora", () => short)).to.have.property("doubled", 2);
     expect(begun).to.equal(2);
     release();

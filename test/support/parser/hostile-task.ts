@@ -6,14 +6,14 @@ export type HostileQuestion =
 /** What a document from outside may do to what reads it. */
 export async function run(
   question: HostileQuestion,
-  ask: (wanted: number) => Promise<unknown>,
+  requestReply: (wanted: number) => Promise<unknown>,
 ): Promise<unknown> {
   switch (question.kind) {
     case "double":
       return { doubled: 2 * question.number, pid: process.pid };
     case "ask": {
       let sum = 0;
-      for (let n = 0; n < question.times; n += 1) sum += Number(await ask(n));
+      for (let n = 0; n < question.times; n += 1) sum += Number(await requestReply(n));
       return sum;
     }
     case "parameters":

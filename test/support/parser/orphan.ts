@@ -6,7 +6,7 @@ const module = "../test/support/parser/hostile-task";
 const task = new ParserTask<HostileQuestion, { pid: number }>({
   ...{ module, timeoutMs: 600_000, mebibytesMax: 256 },
 });
-const { pid } = await task.ask({ kind: "double", number: 1 });
+const { pid } = await task.run({ kind: "double", number: 1 });
 process.stdout.write(`${pid}\n`);
 setInterval(() => undefined, 1_000);
-await task.ask({ kind: "endless" });
+await task.run({ kind: "endless" });

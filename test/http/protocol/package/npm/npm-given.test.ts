@@ -2,7 +2,7 @@ import { serialize } from "node:v8";
 import { expect } from "chai";
 
 import { type Given, GivenCache } from "../../../../../src/http/protocol/package/npm/given.ts";
-import { askPackument, type PackumentQuestion } from "../../../../../src/package/npm/packument.ts";
+import { parsePackument, type PackumentQuestion } from "../../../../../src/package/npm/packument.ts";
 
 /** Longest texts that a document may have, of characters that take two bytes each. */
 const dist = {
@@ -16,7 +16,7 @@ const text = JSON.stringify({
 });
 function given(want: PackumentQuestion["want"]): Given {
   const bytes = new TextEncoder().encode(text);
-  const answer = askPackument({ bytes, name: "pad", want });
+  const answer = parsePackument({ bytes, name: "pad", want });
   if (answer.kind === "json" || answer.kind === "dist") return answer;
   return expect.fail(answer.kind);
 }
