@@ -26,10 +26,10 @@ await withService(async (bench) => {
   const { service, project } = bench;
   await project("past");
   const at = `${service.url}/project/bench/past`;
-  const projectId = String((await ask(bench, at))["id"]);
+  const projectId = String((await send(bench, at))["id"]);
   const things: Numbered[] = [];
   for (let n = 0; n < issues + warmUps; n += 1) {
-    const issue = await ask(bench, `${at}/issue`, { title: "0", description: "It finds nothing." });
+    const issue = await send(bench, `${at}/issue`, { title: "0", description: "It finds nothing." });
     things.push({ id: String(issue["id"]), localId: Number(issue["localId"]) });
   }
   await withStoresOf(service, async ({ store }) => {
@@ -43,7 +43,7 @@ await withService(async (bench) => {
   await settled(service);
   const newest = new Date().toISOString();
   const answer = async ({ localId }: Numbered, query = ""): Promise<void> => {
-    const { title } = await ask(bench, `${at}/issue/${localId}${query}`);
+    const { title } = await send(bench, `${at}/issue/${localId}${query}`);
     if (title !== String(changes)) throw new Error(`The issue is ${title}`);
   };
   const then = (thing: Numbered) => answer(thing, `?asOf=${newest}`);
@@ -85,7 +85,7 @@ function edits(projectId: string, from: number, count: number) {
   });
 }
 
-async function ask(
+async function send(
   { authorization }: BenchService,
   url: string,
   body?: object,

@@ -19,7 +19,7 @@ const warmUps = 50;
 const perAppend = 500;
 
 await withService(async ({ service, authorization, project }) => {
-  const ask = async (path: string): Promise<Readonly<Record<string, unknown>>> => {
+  const send = async (path: string): Promise<Readonly<Record<string, unknown>>> => {
     const answer = await fetch(service.url + path, { headers: { authorization } });
     const text = await answer.text();
     if (!answer.ok) throw new Error(`${path}: ${answer.status} ${text}`);
@@ -29,7 +29,7 @@ await withService(async ({ service, authorization, project }) => {
   for (const name of ["few", "many"]) await project(name);
   await withStoresOf(service, async ({ db, store }) => {
     for (const name of ["few", "many"]) {
-      const projectId = String((await ask(`/project/bench/${name}`))["id"]);
+      const projectId = String((await send(`/project/bench/${name}`))["id"]);
       const positions: bigint[] = [];
       const labels = labelEvents(projectId);
       for (let at = 0; at < few; at += perAppend) {
@@ -64,7 +64,7 @@ await withService(async ({ service, authorization, project }) => {
       for (const name of ["few", "many"] as const) {
         const { from, to } = ranges.get(name) ?? { from: 0n, to: 0n };
         const before = from + BigInt(Math.floor(Math.random() * Number(to - from)));
-        const took = await timed(() => ask(`/project/bench/${name}/audit${query(before)}`));
+        const took = await timed(() => send(`/project/bench/${name}/audit${query(before)}`));
         if (round >= 0) times[name].push(took);
       }
     }

@@ -45,7 +45,7 @@ await withService(async ({ service, directory, authorization, email, key, projec
   await rate("GET files of a 500-file commit", `${at}/commit/${changed}/file`, authorization);
   await rate("GET diff of a file", `${at}/commit/${changed}/diff?filePath=f1.ts`, authorization);
 
-  const ask = async (url: string): Promise<void> => {
+  const send = async (url: string): Promise<void> => {
     const answer = await fetch(url, { headers: { authorization } });
     await answer.arrayBuffer();
     if (!answer.ok) throw new Error(`${url}: ${answer.status}`);
@@ -59,7 +59,7 @@ await withService(async ({ service, directory, authorization, email, key, projec
     const times: number[] = [];
     for (let index = 0; index < pagesRequested; index += 1) {
       const page = (index * 7) % Math.floor(count / size);
-      times.push(await timed(() => ask(`${at}/${list}?size=${size}&page=${page}`)));
+      times.push(await timed(() => send(`${at}/${list}?size=${size}&page=${page}`)));
     }
     const [p50 = 0, p99 = 0] = [0.5, 0.99].map((part) => quantile(times, part));
     figure(name, "ms", p99, { name: "p50", value: p50 });
@@ -77,8 +77,8 @@ await withService(async ({ service, directory, authorization, email, key, projec
   ] as const) {
     const each = (run: (path: string) => Promise<unknown>) =>
       inTurn(ofFiles, (name) => timed(() => run(name)));
-    const first = await each((name) => ask(`${at}/${query(name)}`));
-    const again = await each((name) => ask(`${at}/${query(name)}`));
+    const first = await each((name) => send(`${at}/${query(name)}`));
+    const again = await each((name) => send(`${at}/${query(name)}`));
     const real = await each((name) => git(copy, ...command, head, "--", name));
     const baseline = { name: "git without Bloom filters", value: median(real) };
     figure(`${name}, at first`, "ms", median(first), baseline);
@@ -88,7 +88,7 @@ await withService(async ({ service, directory, authorization, email, key, projec
   const http = await service.pidOf("http");
   const before = await peakMebibytes(http);
   const watch = watchChildren(http);
-  const took = await timed(() => ask(`${at}/commit/${large}/file`));
+  const took = await timed(() => send(`${at}/commit/${large}/file`));
   const children = await watch.stop();
   const real = await timed(() => git(copy, "diff-tree", "--numstat", `${large}~`, large));
   figure("a diff of 1,000,000 lines", "ms", took, { name: "git diff-tree", value: real });

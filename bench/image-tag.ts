@@ -21,14 +21,14 @@ await withService(async (bench) => {
   await bench.project("images");
   await benchRepository(bench, "images", { repositoryName: "images", packageType: "container" });
   const image = `${bench.service.url}/v2/bench/images/images/app`;
-  const ask = async (url: string, init: RequestInit = {}): Promise<void> => {
+  const send = async (url: string, init: RequestInit = {}): Promise<void> => {
     const headers = { authorization: bench.basic, ...init.headers };
     const answer = await fetch(url, { ...init, headers });
     if (!answer.ok) throw new Error(`${url}: ${answer.status} ${await answer.text()}`);
     await answer.arrayBuffer();
   };
   const digest = `sha256:${sha256("{}")}`;
-  await ask(`${image}/blobs/uploads/?digest=${digest}`, { method: "POST", body: "{}" });
+  await send(`${image}/blobs/uploads/?digest=${digest}`, { method: "POST", body: "{}" });
   const mediaType = "application/vnd.oci.image.manifest.v1+json";
   const config = { mediaType: "application/vnd.oci.image.config.v1+json", digest, size: 2 };
   const manifest = JSON.stringify({ schemaVersion: 2, mediaType, config, layers: [] });
@@ -36,14 +36,14 @@ await withService(async (bench) => {
   const push = async (): Promise<void> => {
     pushed += 1;
     const headers = { "content-type": mediaType };
-    await ask(`${image}/manifests/new-${pushed}`, { method: "PUT", headers, body: manifest });
+    await send(`${image}/manifests/new-${pushed}`, { method: "PUT", headers, body: manifest });
   };
   const measured = async (count: number): Promise<ReadonlyMap<string, number>> => {
     const some = () => `seeded-${Math.floor(Math.random() * count)}`;
     const questions: Record<string, () => Promise<void>> = {
-      "first page": () => ask(`${image}/tags/list?n=100`),
-      "page in the middle": () => ask(`${image}/tags/list?n=100&last=${some()}`),
-      "manifest by tag": () => ask(`${image}/manifests/${some()}`),
+      "first page": () => send(`${image}/tags/list?n=100`),
+      "page in the middle": () => send(`${image}/tags/list?n=100&last=${some()}`),
+      "manifest by tag": () => send(`${image}/manifests/${some()}`),
       "new tag": push,
     };
     const found = new Map<string, number>();

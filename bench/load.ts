@@ -37,15 +37,15 @@ export async function rate(
   figure(name, "requests/s", median(ours), { name: "bare node:http", value: median(baselines) });
 }
 
-type Asking = Readonly<{
+type LoadRequest = Readonly<{
   headers: Readonly<Record<string, string>>;
   expected: number;
   seconds: number;
 }>;
 
 /** Requests answered in a second over connections that are kept open. */
-async function answersPerSecond(url: string, asking: Asking): Promise<number> {
-  const { headers, expected, seconds } = asking;
+async function answersPerSecond(url: string, loadRequest: LoadRequest): Promise<number> {
+  const { headers, expected, seconds } = loadRequest;
   const agent = new Agent({ keepAlive: true, maxSockets: connections });
   const until = performance.now() + seconds * 1_000;
   let answered = 0;

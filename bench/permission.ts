@@ -52,11 +52,11 @@ try {
   // In turn, so that both meet the same moments of the machine.
   const few = await instance("few", small);
   const many = await instance("many", large);
-  for (const [name, ask] of await questions(few, "ject 7")) {
-    const askMany = (await questions(many, "ject 777")).get(name) ?? ask;
+  for (const [name, query] of await questions(few, "ject 7")) {
+    const queryMany = (await questions(many, "ject 777")).get(name) ?? query;
     const durations = { few: new Map<number, number[]>(), many: new Map<number, number[]>() };
     for (let pass = 0; pass < passes; pass += 1) {
-      const times = await inTurn(ask, askMany);
+      const times = await inTurn(query, queryMany);
       for (const part of parts) {
         for (const which of ["few", "many"] as const) {
           const sofar = durations[which].get(part) ?? [];
@@ -75,10 +75,10 @@ try {
   await rm(dataDir, { recursive: true, force: true });
 }
 
-async function inTurn(ask: () => Promise<unknown>, askMany: () => Promise<unknown>) {
+async function inTurn(query: () => Promise<unknown>, queryMany: () => Promise<unknown>) {
   const times = { few: [] as number[], many: [] as number[] };
   for (let round = -warmUp; round < rounds; round += 1) {
-    const [few, many] = [await timed(ask), await timed(askMany)];
+    const [few, many] = [await timed(query), await timed(queryMany)];
     if (round < 0) continue;
     times.few.push(few);
     times.many.push(many);

@@ -36,20 +36,20 @@ await withService(async ({ service, authorization }) => {
     await db.raw("insert into read_model.log_tree_head values (true, ?, ?, '')", head);
     for (const table of tables) await db.raw("vacuum analyze read_model.??", [table]);
   });
-  const ask = async (path: string): Promise<void> => {
+  const send = async (path: string): Promise<void> => {
     const answer = await fetch(service.url + path, { headers: { authorization } });
     const text = await answer.text();
     if (!answer.ok) throw new Error(`${path}: ${answer.status} ${text}`);
   };
-  const proof = () => ask(`/log/proof?position=${3 * Math.floor(Math.random() * events)}`);
+  const proof = () => send(`/log/proof?position=${3 * Math.floor(Math.random() * events)}`);
   for (let round = 0; round < warmUps; round += 1) {
     await proof();
-    await ask("/log/key");
+    await send("/log/key");
   }
   const times = { proof: [] as number[], key: [] as number[] };
   for (let round = 0; round < rounds; round += 1) {
     times.proof.push(await timed(proof));
-    times.key.push(await timed(() => ask("/log/key")));
+    times.key.push(await timed(() => send("/log/key")));
   }
   for (const [name, of] of [
     ["median", median],

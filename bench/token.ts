@@ -33,7 +33,7 @@ async function perSecond(url: string, authorization: string, forMs: number): Pro
   const agent = new Agent({ keepAlive: true, maxSockets: connections });
   const until = performance.now() + forMs;
   let answered = 0;
-  const ask = (): Promise<void> =>
+  const send = (): Promise<void> =>
     new Promise((resolve, reject) => {
       get(url, { agent, headers: { authorization } }, (response) => {
         if (response.statusCode !== 403) reject(new Error(`answered ${response.statusCode}`));
@@ -42,7 +42,7 @@ async function perSecond(url: string, authorization: string, forMs: number): Pro
     });
   const worker = async (): Promise<void> => {
     while (performance.now() < until) {
-      await ask();
+      await send();
       answered += 1;
     }
   };

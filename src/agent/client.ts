@@ -71,12 +71,12 @@ const isPassing = (status: number): boolean =>
  * @throws the last error of the connection; the signal's reason
  */
 export async function persistently(
-  ask: () => Promise<Response>,
+  sendOnce: () => Promise<Response>,
   signal?: AbortSignal,
 ): Promise<Response> {
   for (let attempt = 1; ; attempt += 1) {
     try {
-      const answer = await ask();
+      const answer = await sendOnce();
       if (!isPassing(answer.status) || attempt === attemptsMax) return answer;
       await answer.body?.cancel();
     } catch (error) {

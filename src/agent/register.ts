@@ -58,10 +58,10 @@ export async function unregisterAgent({ url, token }: AgentConfig): Promise<void
 
 async function withReadableErrors<Result>(
   url: string,
-  ask: () => Promise<Result>,
+  sendOnce: () => Promise<Result>,
 ): Promise<Result> {
   try {
-    return await ask();
+    return await sendOnce();
   } catch (error) {
     if (error instanceof ServiceError) throw new ConfigError(error.message);
     if (!(error instanceof TypeError)) throw error;

@@ -76,10 +76,10 @@ async function claim(pidFile: string): Promise<void> {
 async function takeJobs(options: AgentOptions, deps: JobDeps): Promise<void> {
   const { config, once, stop, report } = options;
   const running = new Map<number, Promise<void>>();
-  const ask = poller(config, deps.client);
+  const poll = poller(config, deps.client);
   let pauseMs = pauseMsFirst;
   while (!stop.aborted) {
-    const polled = await ask(stop).catch((error: unknown) => failureOf(error));
+    const polled = await poll(stop).catch((error: unknown) => failureOf(error));
     if (stop.aborted && !("job" in polled)) break;
     if ("job" in polled) {
       pauseMs = pauseMsFirst;

@@ -32,7 +32,7 @@ export class CatFilePool {
   }
 
   /** Queries a reader of the repository, waiting for a free slot when all are busy with others. */
-  async ask<Answer>(
+  async use<Answer>(
     gitDir: string,
     question: (process: CatFile) => Promise<Answer>,
   ): Promise<Answer> {

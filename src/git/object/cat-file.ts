@@ -59,7 +59,7 @@ export class CatFile {
 
   /** Type and size, or undefined when the repository has no such object. */
   async info(name: string): Promise<ObjectInfo | undefined> {
-    const object = await this.#ask("info", name);
+    const object = await this.#request("info", name);
     return object === undefined
       ? undefined
       : { id: object.id, type: object.type, bytes: object.bytes };
@@ -67,7 +67,7 @@ export class CatFile {
 
   /** Reads the whole object into memory: query its size first. */
   contents(name: string): Promise<StoredObject | undefined> {
-    return this.#ask("contents", name);
+    return this.#request("contents", name);
   }
 
   close(): void {
@@ -75,7 +75,7 @@ export class CatFile {
     this.#child.kill("SIGTERM");
   }
 
-  #ask(wants: Pending["wants"], name: string): Promise<StoredObject | undefined> {
+  #request(wants: Pending["wants"], name: string): Promise<StoredObject | undefined> {
     return new Promise((resolve, reject) => {
       if (this.#ended !== undefined) return reject(this.#ended);
       this.#pending.push({ wants, resolve, reject });

@@ -57,7 +57,7 @@ export class ObjectReader {
     if (!isObjectId(id)) return undefined;
     const cached = this.#caches.infos.get(this.#key(id));
     if (cached !== undefined) return cached;
-    const info = await this.#ask((process) => process.info(id));
+    const info = await this.#use((process) => process.info(id));
     if (info !== undefined) this.#caches.infos.set(this.#key(id), info, overheadBytes);
     return info;
   }
@@ -80,7 +80,7 @@ export class ObjectReader {
   async treeData(id: string): Promise<Buffer | undefined> {
     const info = await this.info(id);
     if (info?.type !== "tree" || info.bytes > bytesMax.tree) return undefined;
-    return (await this.#ask((process) => process.contents(id)))?.data;
+    return (await this.#use((process) => process.contents(id)))?.data;
   }
 
   /** The commit an object leads to through annotated tags; undefined for tags of trees and blobs. */
@@ -125,7 +125,7 @@ export class ObjectReader {
     if (!isObjectId(id)) return undefined;
     const cached = this.#caches.blobs.get(this.#key(id));
     if (cached !== undefined) return cached;
-    const object = await this.#ask((process) => process.contents(id));
+    const object = await this.#use((process) => process.contents(id));
     if (object?.type !== "blob") return undefined;
     this.#caches.blobs.set(this.#key(id), object.data, object.bytes + overheadBytes);
     return object.data;
@@ -141,7 +141,7 @@ export class ObjectReader {
     if (cached !== undefined) return cached;
     const info = await this.info(id);
     if (info?.type !== type || info.bytes > bytesMax[type]) return undefined;
-    const object = await this.#ask((process) => process.contents(id));
+    const object = await this.#use((process) => process.contents(id));
     if (object === undefined) return undefined;
     const value = await parse(object.data);
     cache.set(this.#key(id), value, Math.min(object.bytes, keptMax[type]) * 3 + overheadBytes);
@@ -154,12 +154,12 @@ export class ObjectReader {
   }
 
   /** Repeats the question once when the process was ended meanwhile, by the system or to free a slot in the pool. */
-  async #ask<Answer>(question: (process: CatFile) => Promise<Answer>): Promise<Answer> {
+  async #use<Answer>(question: (process: CatFile) => Promise<Answer>): Promise<Answer> {
     try {
-      return await this.#pool.ask(this.#gitDir, question);
+      return await this.#pool.use(this.#gitDir, question);
     } catch (error) {
       if (!(error instanceof GitFailure)) throw error;
-      return this.#pool.ask(this.#gitDir, question);
+      return this.#pool.use(this.#gitDir, question);
     }
   }
 }

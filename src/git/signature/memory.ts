@@ -11,7 +11,7 @@ export type SignatureQuestion = Readonly<{
   /** Ids that name keys for ever. */
   keyIds: readonly string[];
   /** Queries git, which starts programs. */
-  ask: () => Promise<SignatureCheck>;
+  runCheck: () => Promise<SignatureCheck>;
 }>;
 
 type Row = Readonly<{
@@ -74,11 +74,11 @@ export async function checkSignatures(
     for (const row of rows) keepHere(here, nameOf(row.object_id, row.keys), row);
   }
   return Promise.all(
-    keyed.map(async ({ objectId, keys, ask }) => {
+    keyed.map(async ({ objectId, keys, runCheck }) => {
       const name = nameOf(objectId, keys);
       const known = holding(here.get(name));
       if (known !== undefined) return known;
-      const running = asking.get(name) ?? checksAtOnce.run(ask).finally(() => asking.delete(name));
+      const running = asking.get(name) ?? checksAtOnce.run(runCheck).finally(() => asking.delete(name));
       asking.set(name, running);
       const check = await running;
       const row = rowOf(objectId, keys, check, now);

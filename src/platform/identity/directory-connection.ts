@@ -49,7 +49,7 @@ export async function connectDirectory(
   try {
     // A literal address is not looked up, so this is where it is held against the guard.
     if (!guard.isAllowed(address, plain.remoteAddress ?? "")) throw addressRefused();
-    if (tls.startTls) await askForTls(plain, limits);
+    if (tls.startTls) await startTls(plain, limits);
     const secure = address.secure || tls.startTls;
     return await clientOver(secure ? await secured(plain, address, tls, limits) : plain, limits);
   } catch (error) {
@@ -100,7 +100,7 @@ function splitLargePieces(socket: Socket): void {
  * Requests TLS with a client of its own. Its parser is dropped with all bytes that arrived before TLS began: what an
  * attacker put there must not be read as an answer later.
  */
-async function askForTls(socket: Socket, limits: DirectoryLimits): Promise<void> {
+async function startTls(socket: Socket, limits: DirectoryLimits): Promise<void> {
   const client = await clientOver(socket, limits);
   await client.exop(startTlsOid);
   for (const event of ["data", "error", "close", "end", "timeout"]) {

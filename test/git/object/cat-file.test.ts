@@ -70,7 +70,7 @@ describe("the pool of readers", () => {
     const pool = new CatFilePool({ processesMax: 2, perRepositoryMax: 2 });
     const sizes: number[] = [];
     const questions = Array.from({ length: 90 }, async (_, index) => {
-      const info = await pool.ask(gitDirs[index % 3]!, (process) => {
+      const info = await pool.use(gitDirs[index % 3]!, (process) => {
         sizes.push(pool.size);
         return process.info("refs/heads/main");
       });
@@ -85,8 +85,8 @@ describe("the pool of readers", () => {
   it("ends no process that still has something to answer, to make room for another", async () => {
     const pool = new CatFilePool({ processesMax: 1, perRepositoryMax: 1 });
     const big = await git(parent, "-C", "a", "rev-parse", "HEAD:large.bin");
-    const reading = pool.ask(gitDirs[0]!, (process) => process.contents(big));
-    const other = pool.ask(gitDirs[1]!, (process) => process.info("refs/heads/main"));
+    const reading = pool.use(gitDirs[0]!, (process) => process.contents(big));
+    const other = pool.use(gitDirs[1]!, (process) => process.info("refs/heads/main"));
     expect((await reading)?.bytes).to.equal(large.length);
     expect((await other)?.type).to.equal("commit");
     pool.close();
@@ -95,7 +95,7 @@ describe("the pool of readers", () => {
   it("adds a process for a busy repository, up to its own bound", async () => {
     const pool = new CatFilePool({ processesMax: 8, perRepositoryMax: 2 });
     const questions = Array.from({ length: 200 }, () =>
-      pool.ask(gitDirs[0]!, (process) => process.info(headId)),
+      pool.use(gitDirs[0]!, (process) => process.info(headId)),
     );
     await Promise.all(questions);
 
@@ -105,7 +105,7 @@ describe("the pool of readers", () => {
 
   it("ends processes that nobody uses any more", async () => {
     const pool = new CatFilePool({ idleMs: 20 });
-    await pool.ask(gitDirs[0]!, (process) => process.info(headId));
+    await pool.use(gitDirs[0]!, (process) => process.info(headId));
 
     await eventually(() => pool.size === 0);
     pool.close();
@@ -114,7 +114,7 @@ describe("the pool of readers", () => {
   it("refuses questions once closed", async () => {
     const pool = new CatFilePool();
     pool.close();
-    await expect(pool.ask(gitDirs[0]!, (process) => process.info(headId))).to.be.rejectedWith(
+    await expect(pool.use(gitDirs[0]!, (process) => process.info(headId))).to.be.rejectedWith(
       "closed",
     );
   });

@@ -18,7 +18,7 @@ let answer: SignatureCheck = good;
 const question = (objectId: string, ...keyIds: string[]) => ({
   objectId,
   keyIds,
-  ask: async () => {
+  runCheck: async () => {
     checked.push(objectId);
     return answer;
   },

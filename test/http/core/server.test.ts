@@ -59,7 +59,7 @@ async function exchange(...parts: readonly string[]): Promise<string> {
 }
 
 /** Sends the head alone, and gives what comes back before any byte of the body is sent. */
-async function askFirst(headers: string, body: string): Promise<readonly [string, string]> {
+async function sendFirst(headers: string, body: string): Promise<readonly [string, string]> {
   const { hostname, port } = new URL(url);
   const socket = net.connect(Number(port), hostname);
   socket.write(post(`Connection: close\r\nExpect: 100-continue\r\n${headers}`, ""));
@@ -142,7 +142,7 @@ describe("the server", () => {
 describe("a client that sends Expect: 100-continue", () => {
   it("is answered 100, and then the response", async () => {
     const headers = "Content-Length: 7";
-    const [first, rest] = await askFirst(headers, '{"a":1}');
+    const [first, rest] = await sendFirst(headers, '{"a":1}');
     expect(first).to.match(/^HTTP\/1\.1 100 Continue\r\n\r\n/);
     expect(first + rest)
       .to.contain("HTTP/1.1 200 OK")
@@ -150,7 +150,7 @@ describe("a client that sends Expect: 100-continue", () => {
   });
 
   it("is answered 413 before it sends too large a body, and the connection is closed", async () => {
-    const [first] = await askFirst("Content-Length: 100000", "");
+    const [first] = await sendFirst("Content-Length: 100000", "");
     expect(first)
       .to.match(/^HTTP\/1\.1 413 /)
       .and.to.match(/^connection: close\r$/im);

@@ -33,7 +33,7 @@ async function archived(id: string): Promise<number> {
 }
 
 /** As `git archive --remote` sends over SSH; gitprotocol of git-upload-archive(1). */
-function askRemotely(ref: string): PackProcess {
+function archiveRemotely(ref: string): PackProcess {
   const child = startTalkingService(gitDir, "upload-archive", undefined);
   for (const argument of ["--format=tar", ref]) {
     child.stdin.write(packet(`argument ${argument}\n`));
@@ -59,7 +59,7 @@ describe("security class S6: an archive", () => {
   });
 
   it("of it is refused over SSH as well", async () => {
-    const { text } = await printed(askRemotely("wide"));
+    const { text } = await printed(archiveRemotely("wide"));
     expect(text).to.match(/attempting to allocate|out of memory/i);
   });
 
@@ -69,7 +69,7 @@ describe("security class S6: an archive", () => {
       "wide.txt": placeholder.repeat(50),
     });
     expect(await archived(plain)).to.be.greaterThan(100);
-    expect((await printed(askRemotely("main"))).bytes).to.be.greaterThan(50 * 16_384);
+    expect((await printed(archiveRemotely("main"))).bytes).to.be.greaterThan(50 * 16_384);
   });
 
   if (process.platform === "linux") {

@@ -60,7 +60,7 @@ async function order(over: Partial<RefOrder> = {}): Promise<RefOrder> {
 }
 
 /** Calls a service that dies on the way; answers once it is dead. */
-async function askDying(when: string, key: string): Promise<void> {
+async function sendDying(when: string, key: string): Promise<void> {
   const stores = [app.databaseUrl, app.eventStoreUrl, app.dataDir, secretKey];
   const args = [...bundledArgs("test/support/process/dying-service.ts"), when, ...stores];
   const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
@@ -94,7 +94,7 @@ describe("a service that dies while it changes a ref for a user", () => {
   for (const when of ["before", "after"]) {
     it(`${when} the event is written records the change once, and answers the repeated request`, async () => {
       const key = randomUUID();
-      await askDying(when, key);
+      await sendDying(when, key);
       const object = await git(copy, "ls-remote", app.remote(project, anna), "refs/tags/v1");
       expect(object).to.contain("refs/tags/v1");
       await leaseOver();
@@ -112,7 +112,7 @@ describe("a service that dies while it changes a ref for a user", () => {
   }
 
   it("and whose caller never tries again is accounted for by the healer", async () => {
-    await askDying("before", randomUUID());
+    await sendDying("before", randomUUID());
     expect(await recordedChanges()).to.have.length(1);
     await app.refs.heal(new Date());
     expect(await recordedChanges()).to.deep.equal([

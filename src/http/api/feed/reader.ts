@@ -96,7 +96,7 @@ export class FeedStream extends Readable implements FeedReader {
     const { hub } = this.#reading;
     // Woken by its own reading: no event is handed out, so no rights are checked.
     if (this.#isLive && this.#position === hub.upTo) return;
-    if (this.#mustAsk()) this.#work(() => this.#ask());
+    if (this.#mustQuery()) this.#work(() => this.#query());
     else if (hub.covers(this.#position)) {
       this.#isLive = true;
       while (this.#handNext(hub)) if (this.#position === hub.upTo) break;
@@ -109,7 +109,7 @@ export class FeedStream extends Readable implements FeedReader {
   beat(): void {
     if (!this.#wanting || this.#working || this.#isOver) return;
     this.#work(async () => {
-      await this.#ask();
+      await this.#query();
       if (!this.#isOver) this.#hand(": \n\n");
     });
   }
@@ -123,12 +123,12 @@ export class FeedStream extends Readable implements FeedReader {
     this.#last("feed.closing", "The service ends. Go on from the id of this event.");
   }
 
-  #mustAsk(): boolean {
+  #mustQuery(): boolean {
     const isFresh = performance.now() - this.#checkedAt < rightsFreshMs;
     return !isFresh && this.#rightsEpoch !== this.#reading.hub.rightsEpoch;
   }
 
-  async #ask(): Promise<void> {
+  async #query(): Promise<void> {
     const { hub, mustStillMay } = this.#reading;
     const { rightsEpoch } = hub;
     try {

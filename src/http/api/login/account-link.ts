@@ -39,7 +39,7 @@ const postPasswordReset = route({
   summary: "Ask for a link to set a new password",
   description: sameAnswer,
   body: Address,
-  handle: ({ body, request }, deps) => ask("AskPasswordReset", body.email, request, deps),
+  handle: ({ body, request }, deps) => requestLink("AskPasswordReset", body.email, request, deps),
 });
 
 const postEmailConfirmation = route({
@@ -49,7 +49,7 @@ const postEmailConfirmation = route({
   summary: "Ask for the link that confirms an e-mail again",
   description: sameAnswer,
   body: Address,
-  handle: ({ body, request }, deps) => ask("AskEmailConfirmation", body.email, request, deps),
+  handle: ({ body, request }, deps) => requestLink("AskEmailConfirmation", body.email, request, deps),
 });
 
 const confirmOwnEmail = route({
@@ -140,7 +140,7 @@ export async function reset(
  * Records the request, and no more: whether an account has this address is found out later, so neither the
  * answer nor the time it takes depends on it.
  */
-export async function ask(
+export async function requestLink(
   type: RecoveryCommandType,
   email: string,
   request: RequestContext,

@@ -68,13 +68,13 @@ export async function verifyCommits(
       return byGpg(subject, await ringOf(person.id));
     }),
   );
-  const questions = judged.filter((it) => "ask" in it);
+  const questions = judged.filter((it) => "runCheck" in it);
   const checks = await checkSignatures(db, questions, now());
   const verified = new Map(commits.map(({ id }) => [id, unsigned]));
   for (const [index, { id }] of signed.entries()) {
     const it = judged[index] ?? unsigned;
-    const check = "ask" in it ? checks[questions.indexOf(it)] : undefined;
-    if (!("ask" in it)) verified.set(id, it);
+    const check = "runCheck" in it ? checks[questions.indexOf(it)] : undefined;
+    if (!("runCheck" in it)) verified.set(id, it);
     else if (check !== undefined) verified.set(id, verificationOf(check, it.keyId));
   }
   return verified;
@@ -117,15 +117,15 @@ function bySsh(
   if (key.expires_at !== null && key.expires_at < now) {
     return no("The signing key has expired.", keyId);
   }
-  const ask = () => checkSshSignature(subject, key.public_key);
-  return { objectId: subject.id, keyIds: [key.fingerprint], ask, keyId };
+  const runCheck = () => checkSshSignature(subject, key.public_key);
+  return { objectId: subject.id, keyIds: [key.fingerprint], runCheck, keyId };
 }
 
 function byGpg(subject: Subject, ring: readonly GpgKeyRow[]): Judged {
   if (ring.length === 0) return no("The committer's account has no GPG key.");
   const keys = ring.map(({ public_key }) => public_key);
-  const ask = () => checkGpgSignature(subject, keys);
-  return { objectId: subject.id, keyIds: ring.map(({ id }) => id), ask, keyId: "" };
+  const runCheck = () => checkGpgSignature(subject, keys);
+  return { objectId: subject.id, keyIds: ring.map(({ id }) => id), runCheck, keyId: "" };
 }
 
 function verificationOf(check: SignatureCheck, keyId: string): Verification {

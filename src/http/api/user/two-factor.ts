@@ -18,7 +18,7 @@ const common = { tag: "User settings", access: "user", scope: "USER_WRITE" } as 
 const changing = { ...common, method: "post", notForApplications: true } as const;
 const path = "/user/settings/two-factor" as const;
 
-type Asking = RequestFor<"user">;
+type UserRequest = RequestFor<"user">;
 
 const Code = z.object({ code: z.string().min(1).max(64) }).meta({ id: "TwoFactorCode" });
 
@@ -132,7 +132,7 @@ export async function statusOf(
  *
  * @throws Refusal 403 `two_factor.disabled`, 409 `two_factor.enabled`, 422 `password.wrong`
  */
-export async function prepare(password: string, request: Asking, deps: Deps) {
+export async function prepare(password: string, request: UserRequest, deps: Deps) {
   const { userId } = request;
   if (!(await deps.settings()).enableTwoFactor) throw notAvailable();
   const user = mustBeFound(await findUserById(deps.db, userId));
@@ -154,7 +154,7 @@ export async function prepare(password: string, request: Asking, deps: Deps) {
 async function mustKnowPassword(
   user: UserRow,
   password: string,
-  { ip }: Asking,
+  { ip }: UserRequest,
   { lockout }: Deps,
 ): Promise<void> {
   if (user.password_hash === null) return;
@@ -167,7 +167,7 @@ async function mustKnowPassword(
 }
 
 /** @throws Refusal 403 `auth.otp_wrong`, `auth.locked`; 409 when there is nothing to finish */
-export async function enable(code: string, request: Asking, deps: Deps) {
+export async function enable(code: string, request: UserRequest, deps: Deps) {
   const row = await findTwoFactor(deps.db, request.userId);
   if (row === undefined) {
     const message = "Begin with a secret.";
@@ -183,7 +183,7 @@ export async function enable(code: string, request: Asking, deps: Deps) {
 }
 
 /** @throws Refusal 403 `auth.otp_wrong`, `auth.locked`; 409 `two_factor.not_enabled` */
-export async function renew(code: string, request: Asking, deps: Deps) {
+export async function renew(code: string, request: UserRequest, deps: Deps) {
   await mustBeCode(code, await enabledOf(request.userId, deps), request, deps);
   const { recoveryCodes, recoveryDigests } = makeRecoveryCodes(request.userId, deps);
   const at = deps.now().toISOString();
@@ -196,7 +196,7 @@ export async function renew(code: string, request: Asking, deps: Deps) {
 }
 
 /** @throws Refusal 403 `auth.otp_wrong`, `auth.locked`; 409 `two_factor.not_enabled` */
-export async function disable(code: string, request: Asking, deps: Deps): Promise<void> {
+export async function disable(code: string, request: UserRequest, deps: Deps): Promise<void> {
   const { userId: by } = request;
   await mustBeCode(code, await enabledOf(by, deps), request, deps);
   const at = deps.now().toISOString();
@@ -212,7 +212,7 @@ async function enabledOf(userId: UserId, { db }: Deps): Promise<TwoFactorRow> {
 async function mustBeCode(
   code: string,
   row: TwoFactorRow,
-  { userId, actor, ip, requestId }: Asking,
+  { userId, actor, ip, requestId }: UserRequest,
   { secondFactor }: Deps,
 ): Promise<void> {
   const user = { id: userId, alias: actor.alias ?? "" };

@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { Settings } from "../../../events/instance/settings.ts";
 import { linkPaths } from "../../../services/user/mail-text.ts";
 import {
-  ask,
+  requestLink,
   confirm,
   type RecoveryCommandType,
   ResetForm,
@@ -196,7 +196,7 @@ const resetPages = (path: `/${string}`, operation: string, several: boolean) =>
   });
 
 /** A page that requests a mail; its answer is the same for every address. */
-const askPages = (path: `/account/${string}`, command: RecoveryCommandType, title: string) =>
+const requestPages = (path: `/account/${string}`, command: RecoveryCommandType, title: string) =>
   accountForm({
     path,
     operationIds: [`show${command}`, `${command.charAt(0).toLowerCase()}${command.slice(1)}ByPage`],
@@ -207,7 +207,7 @@ const askPages = (path: `/account/${string}`, command: RecoveryCommandType, titl
       fields: field("email", "E-mail", "email", "email"),
     }),
     async submit({ sent, visit }, deps) {
-      await ask(command, checked(z.object({ email: Email }), sent).email, visit, deps);
+      await requestLink(command, checked(z.object({ email: Email }), sent).email, visit, deps);
       return donePage(title, "If there is an account of this address, a link is on its way.");
     },
   });
@@ -275,8 +275,8 @@ ${enableEmailValidation && html`<p><a href="${base}/account/resend">Confirm your
 }
 
 export const accountPages: readonly PageRoute[] = [
-  ...askPages("/account/forgot-password", "AskPasswordReset", "Forgot your password?"),
-  ...askPages("/account/resend", "AskEmailConfirmation", "Confirm your e-mail"),
+  ...requestPages("/account/forgot-password", "AskPasswordReset", "Forgot your password?"),
+  ...requestPages("/account/resend", "AskEmailConfirmation", "Confirm your e-mail"),
   ...resetPages(linkPaths.PASSWORD_RESET, "PasswordReset", false),
   ...resetPages(linkPaths.PASSWORD_RESET_PART, "PasswordResetWithSeveral", true),
   ...confirmPages,

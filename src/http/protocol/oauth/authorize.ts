@@ -26,7 +26,7 @@ const path = "/oauth/authorize";
  * RFC 6749, 4.1: an application sends the user here. Consent is requested even when they agreed before,
  * since nothing proves that it is the same application (RFC 8252, 8.6).
  */
-const ask = page({
+const consentPage = page({
   method: "get",
   path,
   operationId: "showConsent",
@@ -64,7 +64,7 @@ const decide = page({
   },
 });
 
-export const oauthPages: readonly PageRoute[] = [ask, decide];
+export const oauthPages: readonly PageRoute[] = [consentPage, decide];
 
 async function approve(request: AuthorizeRequest, visit: LoggedIn, deps: PageDeps): Promise<Sent> {
   const code = randomBytes(32).toString("base64url");

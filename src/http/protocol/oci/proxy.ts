@@ -13,7 +13,7 @@ import { packageIdsIn, proxySources } from "../package/core/source.ts";
 import { type Document, upstreamDocument } from "../package/proxy/document.ts";
 import { upstreamFile } from "../package/proxy/file.ts";
 import { findKept, ownsName } from "../package/proxy/kept.ts";
-import { askUpstream, failed, notThere, proxyOf } from "../package/proxy/upstream.ts";
+import { requestUpstream, failed, notThere, proxyOf } from "../package/proxy/upstream.ts";
 import { digestIn } from "./blob.ts";
 import { type ContainerCall, type ContainerRequest, imagePackageName, imagesOf } from "./call.ts";
 import { indexType, referrersAnswer, withNext } from "./listing.ts";
@@ -146,12 +146,12 @@ const blob: ProxyRead = {
 
 /** @throws Refusal 404; HttpRefusal 502 when the external registry does not say it */
 async function lengthAt(
-  order: Pick<Parameters<typeof askUpstream>[1], "url" | "login">,
+  order: Pick<Parameters<typeof requestUpstream>[1], "url" | "login">,
   proxy: ReturnType<typeof proxyOf>,
   deps: Deps,
 ): Promise<number> {
   const upstreamRequest = { ...order, headers: { accept: "*/*" } };
-  const { headers, body } = await askUpstream(proxy, upstreamRequest, timeoutSignal(headMs), deps);
+  const { headers, body } = await requestUpstream(proxy, upstreamRequest, timeoutSignal(headMs), deps);
   body.on("error", () => undefined).destroy();
   const length = Number(headers["content-length"] ?? Number.NaN);
   if (Number.isSafeInteger(length)) return length;

@@ -45,8 +45,8 @@ const requestJob = route({
     const agent = await provedAgent(request, deps, body);
     if (!agent.active) return none();
     const features = new Set(featuresOf(body.info.features ?? {}).filter(isUsed));
-    const askingNow = async () => ({ agent: await agentOf(request, deps, body.token), features });
-    const job = await heldPoll(deps, request, { agent, features, askingNow });
+    const requesterNow = async () => ({ agent: await agentOf(request, deps, body.token), features });
+    const job = await heldPoll(deps, request, { agent, features, requesterNow });
     if (job === undefined) return none();
     return { body: JSON.stringify(job), type: "application/json", status: 201 };
   },
@@ -68,25 +68,25 @@ const cancelsGracefully = "cancel_gracefully";
 /** As long as the agents that are known pause between two requests. */
 const letGoMs = 3_000;
 
-type Asking = Readonly<{ agent: AgentRow; features: ReadonlySet<string> }>;
+type Requester = Readonly<{ agent: AgentRow; features: ReadonlySet<string> }>;
 
 type Holding = Readonly<{
   waiting: ReturnType<typeof waitingFor>;
   held: HeldRequest;
   /** The agent as it was when its request came. */
-  first: Asking;
-  askingNow: () => Promise<Asking>;
+  first: Requester;
+  requesterNow: () => Promise<Requester>;
 }>;
 
 async function heldPoll(
   deps: Deps,
   request: RequestContext,
-  { askingNow, ...asking }: Asking & Readonly<{ askingNow: () => Promise<Asking> }>,
+  { requesterNow, ...requester }: Requester & Readonly<{ requesterNow: () => Promise<Requester> }>,
 ): Promise<JobAnswer | undefined> {
   const waiting = waitingFor(deps.onChange);
-  const held = waiting.hold(asking.agent.id);
+  const held = waiting.hold(requester.agent.id);
   try {
-    const job = await nextWhileHeld(deps, request, { waiting, held, askingNow, first: asking });
+    const job = await nextWhileHeld(deps, request, { waiting, held, requesterNow, first: requester });
     if (job !== undefined || !held.over.aborted) return job;
   } finally {
     held.release();
@@ -99,7 +99,7 @@ async function heldPoll(
 async function nextWhileHeld(
   deps: Deps,
   request: RequestContext,
-  { waiting, held, askingNow, first }: Holding,
+  { waiting, held, requesterNow, first }: Holding,
 ): Promise<JobAnswer | undefined> {
   let kind = kindOf(first);
   const over = AbortSignal.any([request.signal, held.over, timeoutSignal(holdMsDefault)]);
@@ -111,7 +111,7 @@ async function nextWhileHeld(
       // Agents wake together: what one of a kind has looked for in vain, the others need not look for.
       if (!mustLook && waiting.foundNothing(kind)) return undefined;
       // The agent may have been changed, paused or removed while its request was held.
-      const now = await askingNow();
+      const now = await requesterNow();
       if (!now.agent.active) return "inactive";
       kind = kindOf(now);
       const before = waiting.seen();
@@ -135,7 +135,7 @@ async function nextWhileHeld(
 const ownerOf = ({ id, owner_id }: AgentRow): string => owner_id ?? id;
 
 /** Agents of one kind may take the same jobs; see projectIdsOf. */
-function kindOf({ agent, features }: Asking): string {
+function kindOf({ agent, features }: Requester): string {
   const { owner_type, owner_id, tags, run_untagged } = agent;
   const more = [agent.protected, [...tags].sort(), [...features].sort()];
   return JSON.stringify([owner_type, owner_id, run_untagged, ...more]);
@@ -144,7 +144,7 @@ function kindOf({ agent, features }: Asking): string {
 /** Claims a job that fits and puts together what the agent needs to run it. */
 async function nextJob(
   deps: Deps,
-  { agent, features }: Asking,
+  { agent, features }: Requester,
   freed: () => void,
 ): Promise<JobAnswer | "none" | undefined> {
   const token = newToken(tokenPrefixes.job);
@@ -182,7 +182,7 @@ type Begun = ClaimedJob & Readonly<{ token: string }>;
  */
 async function begun(
   deps: Deps,
-  { agent, features }: Asking,
+  { agent, features }: Requester,
   { job, position, token, spec, hasArtifacts }: Begun,
 ): Promise<JobAnswer | undefined> {
   const run = {

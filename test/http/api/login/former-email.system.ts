@@ -46,7 +46,7 @@ describe("taking a changed e-mail back", () => {
   const thief = () => `thief-${email}`;
   const takeBack = (token: unknown) =>
     app.post("/user/email-change/take-back", { body: { token } });
-  const askReset = (address: string) =>
+  const requestReset = (address: string) =>
     app.post("/user/password-reset", { body: { email: address } });
   const reset = (token: string, otherTokens?: readonly unknown[]) => {
     const secret = "another horse battery";
@@ -90,7 +90,7 @@ describe("taking a changed e-mail back", () => {
 
   it("comes before a new password: both addresses are needed", async () => {
     await stolen();
-    await askReset(thief());
+    await requestReset(thief());
     const [mine, theirs] = [
       await linkTo("reset-password-with-several"),
       await linkTo("reset-password-with-several", thief()),
@@ -109,18 +109,18 @@ describe("taking a changed e-mail back", () => {
 
   it("ends the links for a new password, and then one address is enough", async () => {
     await stolen();
-    await askReset(thief());
+    await requestReset(thief());
     const theirs = await linkTo("reset-password-with-several", thief());
     const mine = await linkTo("reset-password-with-several");
     await takeBack(await linkTo("take-back-email"));
     expect(codeOf(await reset(theirs, [mine]))).to.deep.equal([422, "link.invalid"]);
-    await askReset(email);
+    await requestReset(email);
     expect((await reset(await linkTo("reset-password?"))).status).to.equal(200);
   });
 
   it("takes the links of several mails on one page", async () => {
     await stolen();
-    await askReset(thief());
+    await requestReset(thief());
     const theirs = await linkTo("reset-password-with-several", thief());
     const mine = await linkTo("reset-password-with-several");
     const visitor = browser(app.url);

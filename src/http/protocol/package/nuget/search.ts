@@ -104,7 +104,7 @@ function queryFor(native: NativeRequest, part: Readonly<{ skip: number; take: nu
   return { ...Object.fromEntries(given), skip: String(part.skip), take: String(part.take) };
 }
 
-type Ask = (context: DocumentContext, query: Query) => Promise<FoundPage>;
+type QueryUpstream = (context: DocumentContext, query: Query) => Promise<FoundPage>;
 
 /**
  * What local members have, and behind it what the proxies find, as one list. A name that a local member has is not
@@ -113,7 +113,7 @@ type Ask = (context: DocumentContext, query: Query) => Promise<FoundPage>;
 async function withUpstream(
   native: NativeRequest,
   own: FoundPage,
-  { ask, isOfNames }: Readonly<{ ask: Ask; isOfNames: boolean }>,
+  { queryUpstream, isOfNames }: Readonly<{ queryUpstream: QueryUpstream; isOfNames: boolean }>,
   deps: Deps,
 ): Promise<FoundPage> {
   const take = queryNumber(native, "take", takeMax, takeDefault);
@@ -126,7 +126,7 @@ async function withUpstream(
     if (proxy.settings.isOffline) break;
     const part = { skip: Math.max(0, skip - total), take: Math.max(0, take - found.size) };
     const context = { ctx: native.ctx, proxy };
-    const page = await ask(context, queryFor(native, part)).catch((error: unknown) => {
+    const page = await queryUpstream(context, queryFor(native, part)).catch((error: unknown) => {
       if (native.repository.settings.type === "PROXY") throw error;
       return { total: 0, items: [] };
     });
@@ -165,9 +165,9 @@ const search: NativeCall = {
   async handle(native, deps) {
     const { found, total } = await searched(native, deps);
     const own = { total, items: found.map((each) => [each.key, result(each, native)] as const) };
-    const ask: Ask = (context, query) =>
+    const queryUpstream: QueryUpstream = (context, query) =>
       searchUpstream(context, { query, base: native.base }, deps);
-    const all = await withUpstream(native, own, { ask, isOfNames: true }, deps);
+    const all = await withUpstream(native, own, { queryUpstream, isOfNames: true }, deps);
     return jsonAnswer(200, { totalHits: all.total, data: all.items.map(([, value]) => value) });
   },
 };
@@ -179,11 +179,11 @@ const autocomplete: NativeCall = {
   operationId: "autocomplete-nuget-packages",
   async handle(native, deps) {
     const id = queryText(native, "id");
-    const ask: Ask = (context, query) => completeUpstream(context, query, deps);
+    const queryUpstream: QueryUpstream = (context, query) => completeUpstream(context, query, deps);
     if (id === "") {
       const { found, total } = await searched(native, deps);
       const own = { total, items: found.map((each) => [each.key, each.id] as const) };
-      const all = await withUpstream(native, own, { ask, isOfNames: true }, deps);
+      const all = await withUpstream(native, own, { queryUpstream, isOfNames: true }, deps);
       return jsonAnswer(200, { totalHits: all.total, data: all.items.map(([, value]) => value) });
     }
     const name = orNotFound(() => nugetName(id));
@@ -193,7 +193,7 @@ const autocomplete: NativeCall = {
       return jsonAnswer(200, { data: versions.map(({ file }) => file.version) });
     }
     const none = { total: 0, items: [] };
-    const { items } = await withUpstream(native, none, { ask, isOfNames: false }, deps);
+    const { items } = await withUpstream(native, none, { queryUpstream, isOfNames: false }, deps);
     return jsonAnswer(200, { data: items.map(([, value]) => value) });
   },
 };

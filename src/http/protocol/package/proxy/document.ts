@@ -19,7 +19,7 @@ import {
   roomToKeep,
 } from "./kept.ts";
 import {
-  askUpstream,
+  requestUpstream,
   failed,
   notThere,
   type ProxyRepository,
@@ -192,7 +192,7 @@ async function fetchedInto(
     const headersSent = { accept: at.accept, ...condition };
     const request = { url: at.url, headers: headersSent, login: at.login };
     const signal = timeoutSignal(totalMs);
-    const { status, headers, body } = await askUpstream(proxy, request, signal, deps);
+    const { status, headers, body } = await requestUpstream(proxy, request, signal, deps);
     if (status === 304) {
       body.destroy();
       if (old === undefined) throw failed("The external registry answered 304 to no condition.");

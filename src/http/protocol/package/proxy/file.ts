@@ -10,7 +10,7 @@ import { Flight, heldBackBytes, type Promised } from "./flight.ts";
 import { flightBudget } from "./flight-budget.ts";
 import { findKept, type Kept, keep, noteUse, roomToKeep } from "./kept.ts";
 import {
-  askUpstream,
+  requestUpstream,
   failed,
   notThere,
   type ProxyRepository,
@@ -143,7 +143,7 @@ async function begun(
   try {
     const request = { url: at.url, headers: { accept: "*/*" }, login: at.login };
     const signal = AbortSignal.any([gone.signal, timeoutSignal(totalMs)]);
-    const upstream = await askUpstream(proxy, request, signal, deps);
+    const upstream = await requestUpstream(proxy, request, signal, deps);
     const bytes = lengthOf(upstream, bytesMax);
     const hold = holdFor(upstream, bytes);
     const removed = (): void => {

@@ -57,7 +57,7 @@ export class UpstreamDown extends HttpRefusal {
  * @throws Refusal 404 when it has no such thing, or denies it to a login for that thing alone; UpstreamDown when it
  *   cannot be reached or answers 5xx; HttpRefusal 502 for everything else
  */
-export async function askUpstream(
+export async function requestUpstream(
   proxy: ProxyRepository,
   { url, headers, login }: UpstreamOrder,
   signal: AbortSignal,

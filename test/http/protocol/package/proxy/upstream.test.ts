@@ -1,11 +1,11 @@
 import { expect } from "chai";
 import type { Deps } from "../../../../../src/http/core/deps.ts";
 import {
-  askUpstream,
+  requestUpstream,
   type ProxyRepository,
 } from "../../../../../src/http/protocol/package/proxy/upstream.ts";
 
-type Asking = Pick<Deps, "outbound" | "vault">;
+type UpstreamDeps = Pick<Deps, "outbound" | "vault">;
 
 /** Requests an address on behalf of a proxy, with a client that records its requests. */
 async function openedFor(url: string, own: string) {
@@ -15,9 +15,9 @@ async function openedFor(url: string, own: string) {
     throw new Error("There is no network here.");
   };
   const proxy = { settings: { type: "PROXY", url: own } } as unknown as ProxyRepository;
-  const deps = { outbound: { open }, vault: {} } as unknown as Asking;
+  const deps = { outbound: { open }, vault: {} } as unknown as UpstreamDeps;
   const order = { url, headers: {} };
-  const error: unknown = await askUpstream(proxy, order, AbortSignal.timeout(5_000), deps).catch(
+  const error: unknown = await requestUpstream(proxy, order, AbortSignal.timeout(5_000), deps).catch(
     (reason: unknown) => reason,
   );
   return { opened, message: (error as Error).message };
