@@ -6,8 +6,8 @@ import type { Deps } from "../../../core/deps.ts";
 import { requestedPortion } from "../../../core/file/byte-range.ts";
 import { contentTypeOf } from "../../../core/file/type.ts";
 import type { RequestContext } from "../../../core/request.ts";
-import { Flight, heldBackBytes, type Promised } from "./flight.ts";
-import { flightBudget } from "./flight-budget.ts";
+import { SharedDownload, heldBackBytes, type Promised } from "./flight.ts";
+import { downloadBudget } from "./flight-budget.ts";
 import { findKept, type Kept, keep, noteUse, roomToKeep } from "./kept.ts";
 import {
   requestUpstream,
@@ -30,7 +30,7 @@ export type FileAt = Readonly<{
 }>;
 
 type Coming = Readonly<{
-  flight: Flight;
+  download: SharedDownload;
   /** As the external registry says. */
   bytes: number | undefined;
   /** Fails when the file does not come whole, or is not what was promised. */
@@ -41,7 +41,7 @@ type Coming = Readonly<{
 const totalMs = 6 * 60 * 60_000;
 
 /** Files that come or are read as they came, and those of one caller: each takes a connection and room here. */
-const flights = new Limit({
+const downloads = new Limit({
   name: "registry.fetched_files",
   total: 256,
   share: 64,
@@ -73,15 +73,15 @@ export async function upstreamFile(
   if (proxy.settings.isOffline) throw notThere();
   const key = JSON.stringify([proxy.id, at, proxy.settings]);
   let coming = running.get(key);
-  if (coming === undefined || (await coming).flight.isOver) {
-    const { leave } = flights.take();
+  if (coming === undefined || (await coming).download.isOver) {
+    const { leave } = downloads.take();
     const ended = (): void => forget(key, own);
     const own: Promise<Coming> = begun(proxy, at, { ended, leave }, deps);
     coming = own;
     running.set(key, own);
   }
-  const { flight, bytes, filled } = await coming;
-  const body = flight.read();
+  const { download, bytes, filled } = await coming;
+  const body = download.read();
   if (bytes !== undefined && bytes <= heldBackBytes) {
     // Nothing of it is sent before its end has come: it can be refused still.
     await filled.catch((error: Error) => {
@@ -150,9 +150,9 @@ async function begun(
       hold.leave();
       leave();
     };
-    const flight = new Flight(() => gone.abort(), removed);
+    const download = new SharedDownload(() => gone.abort(), removed);
     const place = { repositoryId: proxy.id, path: at.path };
-    const filled = flight.fill(
+    const filled = download.fill(
       upstream.body,
       { promised: at.promised, bytesMax, reach: hold.reach },
       async (content, length) => {
@@ -166,7 +166,7 @@ async function begun(
     filled
       .catch((error: unknown) => deps.log.warn({ err: error }, "a proxied file did not come whole"))
       .finally(ended);
-    return { flight, bytes, filled };
+    return { download, bytes, filled };
   } catch (error) {
     ended();
     leave();
@@ -187,7 +187,7 @@ function lengthOf({ headers, body, status }: Upstream, bytesMax: number): number
 /** Of the room on this machine; what has no length takes it as it comes. @throws Refusal 503 `registry.busy` */
 function holdFor({ body }: Upstream, bytes = 0): Hold {
   try {
-    return flightBudget().take(bytes);
+    return downloadBudget().take(bytes);
   } catch (error) {
     body.on("error", () => undefined).destroy();
     throw error;

@@ -7,7 +7,7 @@ import { upstreamBusy } from "./upstream-busy.ts";
 let budget: Limit | undefined;
 
 /** For files that come: a part of what is free in the folder of temporary files when the first of them comes. */
-export function flightBudget(): Limit {
+export function downloadBudget(): Limit {
   if (budget !== undefined) return budget;
   const { bavail, bsize } = statfsSync(tmpdir());
   const free = bavail * bsize;

@@ -11,7 +11,7 @@ export type Promised = Readonly<{
   hex: string;
 }>;
 
-export type FlightLimits = Readonly<{
+export type SharedDownloadLimits = Readonly<{
   promised: Promised | undefined;
   bytesMax: number;
   /** Called before the file grows to so many bytes. @throws where there is no room for them */
@@ -26,12 +26,12 @@ export const heldBackBytes = 64 * 1024;
  * A file that comes from elsewhere once and is read by many while it comes: it is written to a file of this machine,
  * which each reader follows at their own pace.
  */
-export class Flight {
+export class SharedDownload {
   readonly #file = path.join(tmpdir(), `ledgerforge-proxy-${randomUUID()}`);
   readonly #waiting = new Set<() => void>();
   #handle: FileHandle | undefined;
   #bytes = 0;
-  #isProved = false;
+  #isVerified = false;
   #failure: Error | undefined;
   #readers = 0;
   #isEnded = false;
@@ -62,7 +62,7 @@ export class Flight {
    */
   async fill(
     source: Readable,
-    { promised, bytesMax, reach }: FlightLimits,
+    { promised, bytesMax, reach }: SharedDownloadLimits,
     take: (content: Readable, bytes: number) => Promise<void>,
   ): Promise<void> {
     // What breaks before it is read is reported by the reading all the same.
@@ -86,7 +86,7 @@ export class Flight {
         Readable.from(this.#pieces(handle, this.#bytes), { objectMode: false }),
         this.#bytes,
       );
-      this.#isProved = true;
+      this.#isVerified = true;
     } catch (error) {
       this.#failure = error instanceof Error ? error : new Error(String(error));
       source.destroy();
@@ -102,13 +102,13 @@ export class Flight {
     let at = 0;
     for (;;) {
       if (this.#failure !== undefined) throw this.#failure;
-      const until = this.#isProved ? this.#bytes : Math.max(at, this.#bytes - heldBackBytes);
+      const until = this.#isVerified ? this.#bytes : Math.max(at, this.#bytes - heldBackBytes);
       if (this.#handle !== undefined && at < until) {
         const piece = Buffer.alloc(Math.min(readBytes, until - at));
         const { bytesRead } = await this.#handle.read(piece, 0, piece.length, at);
         at += bytesRead;
         yield piece.subarray(0, bytesRead);
-      } else if (this.#isProved) {
+      } else if (this.#isVerified) {
         if (at < this.#bytes) throw new Error("The file is gone.");
         return;
       } else {

@@ -3,7 +3,7 @@ import { PassThrough, Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { expect } from "chai";
 
-import { Flight } from "../../../../../src/http/protocol/package/proxy/flight.ts";
+import { SharedDownload } from "../../../../../src/http/protocol/package/proxy/flight.ts";
 import { eventually } from "../../../../support/app/eventually.ts";
 
 const bytesMax = 10 * 1024 ** 2;
@@ -15,10 +15,10 @@ const ignored = () => undefined;
 describe("a file that is read while it comes", () => {
   it("is sent before it is whole, but for its end", async () => {
     const source = new PassThrough();
-    const flight = new Flight(ignored);
-    const reader = flight.read();
+    const download = new SharedDownload(ignored);
+    const reader = download.read();
     const taken: Buffer[] = [];
-    const filled = flight.fill(source, { promised, bytesMax }, async (whole) => {
+    const filled = download.fill(source, { promised, bytesMax }, async (whole) => {
       taken.push(await buffer(whole));
     });
     source.write(content);
@@ -28,7 +28,7 @@ describe("a file that is read while it comes", () => {
       if (came >= content.length - 64 * 1024) break;
     }
     expect(came).to.equal(content.length - 64 * 1024);
-    const late = flight.read();
+    const late = download.read();
     source.end();
     expect((await buffer(late)).equals(content)).to.equal(true);
     expect(came + (await buffer(reader)).length).to.equal(content.length);
@@ -49,26 +49,26 @@ describe("a file that is read while it comes", () => {
       [whole, { promised, bytesMax: content.length - 1 }],
       [broken, { promised, bytesMax }],
     ] as const) {
-      const flight = new Flight(ignored);
-      const read = buffer(flight.read()).catch(() => "cut");
+      const download = new SharedDownload(ignored);
+      const read = buffer(download.read()).catch(() => "cut");
       let isTaken = false;
-      const filled = flight.fill(source(), limits, async () => {
+      const filled = download.fill(source(), limits, async () => {
         isTaken = true;
       });
       expect(await filled.catch(() => "failed")).to.equal("failed");
-      expect([await read, isTaken, flight.isOver]).to.deep.equal(["cut", false, true]);
+      expect([await read, isTaken, download.isOver]).to.deep.equal(["cut", false, true]);
     }
   });
 
   it("is given up when its last reader leaves, not when the first does", async () => {
     const source = new PassThrough();
     const left: string[] = [];
-    const flight = new Flight(() => {
+    const download = new SharedDownload(() => {
       left.push("all");
       source.destroy();
     });
-    const [first, second] = [flight.read(), flight.read()];
-    const filled = flight.fill(source, { promised, bytesMax }, async () => undefined);
+    const [first, second] = [download.read(), download.read()];
+    const filled = download.fill(source, { promised, bytesMax }, async () => undefined);
     const closed = (reader: Readable) => new Promise((resolve) => reader.once("close", resolve));
     const firstLeft = closed(first);
     first.destroy();
@@ -82,12 +82,12 @@ describe("a file that is read while it comes", () => {
   it("takes room until its last reader leaves", async () => {
     const room: number[] = [];
     let isRemoved = false;
-    const flight = new Flight(ignored, () => {
+    const download = new SharedDownload(ignored, () => {
       isRemoved = true;
     });
-    const reader = flight.read();
+    const reader = download.read();
     const limits = { promised, bytesMax, reach: (bytes: number) => void room.push(bytes) };
-    await flight.fill(
+    await download.fill(
       Readable.from([content, content.subarray(0, 0)]),
       limits,
       async () => undefined,
@@ -104,12 +104,12 @@ describe("a file that is read while it comes", () => {
       throw new Error("There is no room.");
     };
     let isRemoved = false;
-    const flight = new Flight(ignored, () => {
+    const download = new SharedDownload(ignored, () => {
       isRemoved = true;
     });
-    const read = buffer(flight.read()).catch(() => "cut");
+    const read = buffer(download.read()).catch(() => "cut");
     const limits = { promised, bytesMax, reach: full };
-    const filled = flight.fill(Readable.from([content]), limits, async () => undefined);
+    const filled = download.fill(Readable.from([content]), limits, async () => undefined);
     expect(await filled.catch(() => "failed")).to.equal("failed");
     expect([await read, isRemoved]).to.deep.equal(["cut", true]);
   });

@@ -4,7 +4,7 @@ import { buffer } from "node:stream/consumers";
 import { expect } from "chai";
 
 import { documentBudget } from "../../../../../src/http/protocol/package/proxy/document-budget.ts";
-import { flightBudget } from "../../../../../src/http/protocol/package/proxy/flight-budget.ts";
+import { downloadBudget } from "../../../../../src/http/protocol/package/proxy/flight-budget.ts";
 import { asCaller } from "../../../../../src/platform/caller.ts";
 import { eventually } from "../../../../support/app/eventually.ts";
 import { startRegistryApp } from "../../../../support/client/registry.ts";
@@ -201,8 +201,8 @@ describe("what callers of proxies share", () => {
     const { repositoryUuid } = await at.proxy("disk", "maven", {
       ...{ url: `${upstream.url}/disk`, isCaching: true },
     });
-    const taken = flightBudget().share - 40 * mebibyte;
-    const { leave } = asCaller(fay.id, () => flightBudget().take(taken));
+    const taken = downloadBudget().share - 40 * mebibyte;
+    const { leave } = asCaller(fay.id, () => downloadBudget().take(taken));
     const content = Buffer.alloc(24 * mebibyte);
     const file = (n: number, isSized = true): string => {
       const path = `disk/org/demo/tool/${n}/tool-${n}.jar`;
