@@ -18,7 +18,7 @@ import { packageNotFound } from "../../../api/package/request.ts";
 import type { Answer } from "../../../core/answer.ts";
 import type { Deps } from "../../../core/deps.ts";
 import { currentDocument, keptDocument } from "./document.ts";
-import { SentMemory } from "./sent.ts";
+import { ResponseBudget } from "./sent.ts";
 
 type Db = Pick<Deps, "db">;
 
@@ -215,7 +215,7 @@ function textAt(texts: readonly Buffer[], number: number): Buffer {
 }
 
 /** A large index is kept for as long as it is sent. */
-export const sentIndexes = new SentMemory({
+export const indexBudget = new ResponseBudget({
   bytes: 512 * 1024 ** 2,
   callerBytes: 256 * 1024 ** 2,
 });
@@ -233,6 +233,6 @@ export function pieceAnswer(contentType: string, pieces: readonly (string | Buff
   const headers = { "Content-Type": contentType, ETag: etag };
   if (bytes <= smallBytesMax) return { status: 200, headers, body: Buffer.concat(buffers) };
   const body = Readable.from(buffers, { objectMode: false });
-  sentIndexes.hold(body, buffers);
+  indexBudget.hold(body, buffers);
   return { status: 200, headers: { ...headers, "Content-Length": String(bytes) }, body };
 }

@@ -5,7 +5,7 @@ import { Refusal } from "../../../../platform/refusal.ts";
 
 const retryAfterSeconds = 5;
 
-export type SentMax = Readonly<{ bytes: number; callerBytes: number }>;
+export type ResponseBudgetMax = Readonly<{ bytes: number; callerBytes: number }>;
 
 type Holders = Map<Buffer, number>;
 
@@ -13,12 +13,12 @@ type Holders = Map<Buffer, number>;
  * The memory of answers that are being sent: a slow reader keeps theirs for hours. What several answers share
  * counts once.
  */
-export class SentMemory {
-  readonly #max: SentMax;
+export class ResponseBudget {
+  readonly #max: ResponseBudgetMax;
   readonly #all: Counted = new Counted();
   readonly #ofCallers = new Map<string, Counted>();
 
-  constructor(max: SentMax) {
+  constructor(max: ResponseBudgetMax) {
     this.#max = max;
   }
 

@@ -11,7 +11,7 @@ import {
   type PartForm,
   partsOf,
   pieceAnswer,
-  sentIndexes,
+  indexBudget,
 } from "../../../../../src/http/protocol/package/core/part.ts";
 import { asCaller } from "../../../../../src/platform/caller.ts";
 import { testDatabase } from "../../../../support/store/database.ts";
@@ -230,18 +230,18 @@ describe("the index of a package in parts", () => {
       const ask = async () => joinedParts(await partsOf(ids, large, { db }), 0);
       const { body } = pieceAnswer("text/plain", await ask());
       await evictAll();
-      const before = sentIndexes.bytes;
+      const before = indexBudget.bytes;
       expect(before).to.be.at.least(2 * 1024 ** 2);
       made = [];
       const again = pieceAnswer("text/plain", await ask()).body;
       expect(made).to.deep.equal([]);
-      expect(sentIndexes.bytes).to.equal(before);
+      expect(indexBudget.bytes).to.equal(before);
       for (const one of [body, again]) {
         (one as Readable).destroy();
         await once(one as Readable, "close");
       }
     }
-    expect(sentIndexes.bytes).to.equal(0);
+    expect(indexBudget.bytes).to.equal(0);
   });
 
   it("has an entity tag that follows from its content, and its length when it is sent in pieces", () => {

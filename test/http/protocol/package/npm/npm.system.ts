@@ -4,7 +4,7 @@ import path from "node:path";
 import { promisify } from "node:util";
 import { expect } from "chai";
 
-import { sentIndexes } from "../../../../../src/http/protocol/package/core/part.ts";
+import { indexBudget } from "../../../../../src/http/protocol/package/core/part.ts";
 import { eventually } from "../../../../support/app/eventually.ts";
 import { npmTarball } from "../../../../support/git/archive.ts";
 import { temporaryDirectory } from "../../../../support/git/git.ts";
@@ -90,7 +90,7 @@ describe("the npm protocol", () => {
     const tag = whole.headers.get("etag") ?? "";
     expect((await ask("npm", "large", { "if-none-match": tag })).status).to.equal(304);
     await fetch(`${baseOf("npm")}/large`, { method: "HEAD", headers });
-    await eventually(() => sentIndexes.bytes === 0);
+    await eventually(() => indexBudget.bytes === 0);
   });
 
   it("deprecates and unpublishes by the document of a package that is large", async () => {
