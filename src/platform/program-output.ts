@@ -8,8 +8,8 @@ import { Ring } from "./ring.ts";
 
 const ringBytes = 128 * 1024;
 /** Many programs write in small pieces: so much of them is passed on at once, or what came within so long. */
-const gatherBytes = 32 * 1024;
-const gatherMs = 1;
+const batchBytes = 32 * 1024;
+const batchMs = 1;
 
 /** Of the address of a socket there is room for a hundred bytes; what is longer is cut without a word. */
 const parentBytesMax = 60;
@@ -107,8 +107,8 @@ class Reading {
       buffer: () => this.#ring.place(),
       callback: (bytes: number) => {
         this.#paused = !this.#ring.took(bytes);
-        if (this.#paused || this.#ring.piece().length >= gatherBytes) this.#arrive();
-        else this.#timer ??= setTimeout(() => this.#arrive(), gatherMs);
+        if (this.#paused || this.#ring.piece().length >= batchBytes) this.#arrive();
+        else this.#timer ??= setTimeout(() => this.#arrive(), batchMs);
         return !this.#paused;
       },
     };

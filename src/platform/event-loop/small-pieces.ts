@@ -6,7 +6,7 @@ const smallBytesMax = 1_024;
 /** Answers of 1xx before the one that counts: a server sends one or two. */
 const interimAnswersMax = 32;
 /** What comes of a connection at once. */
-const gatheredBytesMax = 64 * 1024;
+const batchBytesMax = 64 * 1024;
 
 /** Of bodies that come in many small pieces, one is read in each turn of the event loop. */
 const turns: (() => void)[] = [];
@@ -29,28 +29,28 @@ export function waitTurn(run: () => void): void {
 export function joinSmallPieces(message: IncomingMessage): void {
   const push = message.push.bind(message);
   let pieces = 0;
-  let gathered: Buffer | undefined;
+  let batch: Buffer | undefined;
   let length = 0;
   const passOn = (): void => {
-    if (gathered === undefined) return;
-    const joined = gathered.subarray(0, length);
-    gathered = undefined;
+    if (batch === undefined) return;
+    const joined = batch.subarray(0, length);
+    batch = undefined;
     length = 0;
     push(joined);
   };
   message.push = (piece: Buffer | null, encoding?: BufferEncoding): boolean => {
     pieces += 1;
     const isSmall = piece !== null && piece.length < smallBytesMax;
-    if (!isSmall || (pieces <= piecesMax && gathered === undefined)) {
+    if (!isSmall || (pieces <= piecesMax && batch === undefined)) {
       passOn();
       return push(piece, encoding);
     }
-    if (length + piece.length > gatheredBytesMax) passOn();
-    if (gathered === undefined) {
-      gathered = Buffer.allocUnsafe(gatheredBytesMax);
+    if (length + piece.length > batchBytesMax) passOn();
+    if (batch === undefined) {
+      batch = Buffer.allocUnsafe(batchBytesMax);
       waitTurn(passOn);
     }
-    length += piece.copy(gathered, length);
+    length += piece.copy(batch, length);
     // Nothing more is read of the connection until its turn.
     return false;
   };

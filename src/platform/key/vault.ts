@@ -41,8 +41,8 @@ export function openVault(db: Knex, secretKey: string): Vault {
   const digest = keyedDigest(secretKey);
   const keys = new LRUCache<string, Buffer>({ max: cachedKeysMax, ttl: cachedKeyMs });
 
-  const readKey = gatheredReads((subjects) => wrappedKeysOf(db, subjects));
-  const hadFormerKey = gatheredReads((subjects) => formerKeysOf(db, subjects));
+  const readKey = batchedReads((subjects) => wrappedKeysOf(db, subjects));
+  const hadFormerKey = batchedReads((subjects) => formerKeysOf(db, subjects));
 
   async function keyOf(subject: string): Promise<Buffer | undefined> {
     const cached = keys.get(subject);
@@ -264,20 +264,20 @@ export function keyedDigest(secretKey: string): Vault["digest"] {
 }
 
 /** Reads all ids that are requested in one turn of the event loop with one query. */
-function gatheredReads<Value>(
+function batchedReads<Value>(
   read: (ids: readonly string[]) => Promise<ReadonlyMap<string, Value>>,
 ) {
-  let gathered: { ids: Set<string>; values: Promise<ReadonlyMap<string, Value>> } | undefined;
+  let batch: { ids: Set<string>; values: Promise<ReadonlyMap<string, Value>> } | undefined;
   return async (id: string): Promise<Value | undefined> => {
-    if (gathered === undefined) {
+    if (batch === undefined) {
       const ids = new Set<string>();
       const values = Promise.resolve().then(() => {
-        gathered = undefined;
+        batch = undefined;
         return read([...ids]);
       });
-      gathered = { ids, values };
+      batch = { ids, values };
     }
-    const { ids, values } = gathered;
+    const { ids, values } = batch;
     ids.add(id);
     return (await values).get(id);
   };

@@ -50,7 +50,7 @@ export const jobLogEnd: Reactor = {
   name: "job-log",
   types: new Set(["JobSucceeded", "JobFailed", "JobCanceled"]),
   // Until then the log is read from its chunks.
-  gatherMs: 1_000,
+  batchMs: 1_000,
   react: (event) => endedLogs([event]),
   reactAll: endedLogs,
 };

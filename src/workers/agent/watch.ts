@@ -52,7 +52,7 @@ const watch = (runs: readonly Run[], look: number, delayMs: number, position?: s
 export const agentWatch: Reactor = {
   name: "agent-watch",
   types: new Set(["JobAssigned", "JobStarted"]),
-  gatherMs: 1_000,
+  batchMs: 1_000,
   react: (event) => watchAll([event]),
   reactAll: watchAll,
 };

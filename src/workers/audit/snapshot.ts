@@ -49,7 +49,7 @@ export const snapshotOfPast: Reactor = {
       Object.keys(events),
     ),
   ),
-  gatherMs: 500,
+  batchMs: 500,
   react: (event, deps) => snapshots([event], deps),
   reactAll: snapshots,
 };

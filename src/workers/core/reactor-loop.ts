@@ -53,7 +53,7 @@ export function startReactorLoop({
 
   async function work(): Promise<void> {
     for await (const first of channel) {
-      if (reactor.gatherMs !== undefined) await channel.filled(togetherMax - 1, reactor.gatherMs);
+      if (reactor.batchMs !== undefined) await channel.filled(togetherMax - 1, reactor.batchMs);
       const events = [first, ...channel.take(togetherMax - 1)];
       if (!(await reactTo(events, { reactor, react }, deps, signal))) return;
       pending -= events.length;

@@ -20,5 +20,5 @@ export type Reactor = Readonly<{
    */
   coveredBy?: (job: Job) => string;
   /** So long an event waits for others to come together with, where nobody waits for what follows. */
-  gatherMs?: number;
+  batchMs?: number;
 }>;

@@ -35,7 +35,7 @@ export const mergeCheck: Reactor = {
     return [{ queue, id: recorded.id, data: { ...target, head } }];
   },
   coveredBy: ({ data }) => `${String(data["projectId"])} ${String(data["branch"])}`,
-  gatherMs: 500,
+  batchMs: 500,
 };
 
 /**

@@ -13,7 +13,7 @@ import { mirrorJob } from "./mirror-sync.ts";
 import { dropSync, dueMirrors, scheduleSync } from "./mirror-turn.ts";
 
 /** Pushes that follow one another within so long go out together. */
-const gatherMs = 2_000;
+const batchMs = 2_000;
 const requestTypes = ["MirrorConfigured", "MirrorRemoved", "MirrorSyncRequested"];
 const moved = new Set(Object.keys(repositoryEvents));
 
@@ -48,14 +48,14 @@ async function afterPushes(
   if (events.length === 0) return [];
   const projectIds = [...new Set(events.map(({ stream }) => idInStream(stream)))];
   const mirrors = await pushMirrors(db, projectIds);
-  const at = new Date(now().getTime() + gatherMs);
+  const at = new Date(now().getTime() + batchMs);
   for (const [projectId, mirrorId] of mirrors) {
     await scheduleSync(db, { projectId, mirrorId }, "PUSH", at);
   }
   return events
     .map(({ stream, metadata }) => ({ projectId: idInStream(stream), push: metadata.commandId }))
     .filter(({ projectId }) => mirrors.has(projectId))
-    .map(({ projectId, push }) => mirrorJob(projectId, push, gatherMs));
+    .map(({ projectId, push }) => mirrorJob(projectId, push, batchMs));
 }
 
 async function afterChange(recorded: Recorded, deps: WorkerDeps): Promise<readonly Job[]> {

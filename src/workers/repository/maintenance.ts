@@ -27,7 +27,7 @@ export const repositoryMaintenance: Reactor = {
     return [{ queue, id: `${projectId}-${revision}`, data }];
   },
   coveredBy: ({ data }) => String(data["projectId"]),
-  gatherMs: 250,
+  batchMs: 250,
 };
 
 /** Revision of a repository's stream that its last maintenance here had before it, or a later one. */

@@ -49,7 +49,7 @@ const fileTypes = [
 export const fileSize: Reactor = {
   name: "file-size",
   types: new Set(fileTypes),
-  gatherMs: 500,
+  batchMs: 500,
   async react(event, { db, store, visible }) {
     await visible(event.position);
     const projectId =

@@ -46,7 +46,7 @@ export const pushCountReactor: Reactor = {
   },
   // It counts whatever is there before its own revision as well.
   coveredBy: ({ data }) => String(data["projectId"]),
-  gatherMs: 250,
+  batchMs: 250,
 };
 
 export const pushCountWorker = defineWorker({

@@ -82,12 +82,12 @@ describe("reactors", () => {
     const same: Reactor = {
       ...once.reactor,
       react: async ({ data }) => [{ queue: "once", id: "the-same", data: { n: data["n"] } }],
-      gatherMs: 100,
+      batchMs: 100,
     };
     const covering: Reactor = {
       ...last.reactor,
       coveredBy: ({ data }) => String(Number(data["n"]) % 2),
-      gatherMs: 100,
+      batchMs: 100,
     };
     const count = 40;
     await write(once.type, ...Array.from({ length: count }, (_, n) => n));
@@ -328,9 +328,9 @@ describe("reactors", () => {
       ...deps.queues,
       add: async (jobs: readonly Job[]) => void adds.push(jobs.length),
     };
-    const gathering = { ...reactor, gatherMs: 60_000 };
+    const batching = { ...reactor, batchMs: 60_000 };
     const stop = new AbortController();
-    const running = runReactors([gathering], { ...deps, queues } as WorkerDeps, stop.signal);
+    const running = runReactors([batching], { ...deps, queues } as WorkerDeps, stop.signal);
     // As many as are taken together end the wait.
     for (let n = 0; n < 5; n += 1) {
       await write(type, ...Array.from({ length: 100 }, (_, index) => index));
