@@ -27,7 +27,7 @@ import { startPipeline } from "../../services/pipeline/start.ts";
 import type { Reactor } from "../core/reactor.ts";
 import { defineWorker } from "../core/worker.ts";
 import { isSkipped } from "../pipeline/push.ts";
-import { creationSeats, creationsAtOnce } from "../pipeline/seat.ts";
+import { creationSlots, creationsAtOnce } from "../pipeline/seat.ts";
 
 const queue = "merge-request-pipeline";
 
@@ -66,7 +66,7 @@ export const mergeRequestPipelineWorker = defineWorker({
     const row = await findMergeRequestById(deps.db, payload.mergeRequestId);
     if (row === undefined) return;
     const user = await startedFor(deps, row, payload.sourceCommit);
-    await creationSeats.run(() => create(payload, deps), {
+    await creationSlots.run(() => create(payload, deps), {
       caller: user ?? row.project_id,
       signal,
     });

@@ -14,7 +14,7 @@ import { type Turn, takeTurn } from "../../services/pipeline/push-order.ts";
 import { startPipeline } from "../../services/pipeline/start.ts";
 import type { Reactor } from "../core/reactor.ts";
 import { defineWorker } from "../core/worker.ts";
-import { creationSeats, creationsAtOnce } from "./seat.ts";
+import { creationSlots, creationsAtOnce } from "./seat.ts";
 
 const queue = "pipeline-create";
 /** A push of more refs starts no pipeline. */
@@ -74,7 +74,7 @@ export const pipelineCreateWorker = defineWorker({
   payload: Payload,
   run(payload, deps, signal) {
     const { userId, projectId } = payload;
-    return creationSeats.run(() => createInTurn(payload, deps), {
+    return creationSlots.run(() => createInTurn(payload, deps), {
       caller: userId ?? projectId,
       signal,
     });

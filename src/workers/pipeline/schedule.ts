@@ -15,7 +15,7 @@ import type { WorkerDeps } from "../../services/core/deps.ts";
 import { mayRunOn } from "../../services/pipeline/ref-right.ts";
 import { refOf, runSchedule } from "../../services/pipeline/run-schedule.ts";
 import { defineWorker } from "../core/worker.ts";
-import { creationSeats, creationsAtOnce } from "./seat.ts";
+import { creationSlots, creationsAtOnce } from "./seat.ts";
 
 const queue = "pipeline-schedule";
 const atOnce = 500;
@@ -49,7 +49,7 @@ export const scheduleWorker = defineWorker({
   async run(due, deps, signal) {
     const row = await findSchedule(deps.db, due.projectId, due.scheduleId);
     if (row === undefined) return;
-    await creationSeats.run(() => runDue(due, deps), { caller: row.owner_id, signal });
+    await creationSlots.run(() => runDue(due, deps), { caller: row.owner_id, signal });
   },
 });
 

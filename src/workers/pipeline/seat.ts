@@ -10,7 +10,7 @@ export const creationsAtOnce = 2 * perUserMax;
  * Pipelines that a process creates at once, of all queues whose jobs create pipelines, so that most of them wait for the
  * compiler.
  */
-export const creationSeats = new Limit({
+export const creationSlots = new Limit({
   name: "pipeline.creations",
   total: 2 * waitingPerUserMax,
   share: waitingPerUserMax,

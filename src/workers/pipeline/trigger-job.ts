@@ -13,7 +13,7 @@ import type { Reactor } from "../core/reactor.ts";
 import { defineWorker } from "../core/worker.ts";
 import { cancelChild } from "./cancel-children.ts";
 import { startDownstream } from "./downstream.ts";
-import { creationSeats, creationsAtOnce } from "./seat.ts";
+import { creationSlots, creationsAtOnce } from "./seat.ts";
 
 /** Carries out jobs that start another pipeline. Every step may be repeated. */
 export const triggerJobWorker = defineWorker({
@@ -33,7 +33,7 @@ export const triggerJobWorker = defineWorker({
     await orderJob(deps, run, { type: "RecordJobStarted", agentId: null, attempt }, cause);
     const user = actorOfJob(run, parent) ?? row.project_id;
     const start = () => startDownstream(deps, { row: run, parent, spec, trigger });
-    const { started, why } = await creationSeats.run(start, { caller: user, signal });
+    const { started, why } = await creationSlots.run(start, { caller: user, signal });
     if (started === undefined) {
       await fail(deps, run, { rules: spec, message: why }, cause);
       return;

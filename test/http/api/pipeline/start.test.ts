@@ -7,7 +7,7 @@ import { expiredPipelines } from "../../../../src/projections/pipeline/lifetime.
 import { dueSchedules } from "../../../../src/projections/pipeline/schedule.ts";
 import type { WorkerDeps } from "../../../../src/services/core/deps.ts";
 import { scheduleWorker } from "../../../../src/workers/pipeline/schedule.ts";
-import { creationSeats } from "../../../../src/workers/pipeline/seat.ts";
+import { creationSlots } from "../../../../src/workers/pipeline/seat.ts";
 import { sweepExpiredPipelines } from "../../../../src/workers/pipeline/sweep.ts";
 import { pipelinesOf } from "../../../support/agent/pipeline-app.ts";
 import { startTestApp } from "../../../support/app/app.ts";
@@ -175,13 +175,13 @@ describe("a schedule that waits behind other pipelines of its owner", () => {
     const { signal } = new AbortController();
     const frees: (() => void)[] = [];
     const others = Array.from({ length: waitingPerUserMax }, () =>
-      creationSeats.run(() => new Promise<void>((free) => frees.push(free)), { caller: anna.id }),
+      creationSlots.run(() => new Promise<void>((free) => frees.push(free)), { caller: anna.id }),
     );
     await eventually(() => frees.length === waitingPerUserMax);
     const dueAt = String(made["nextRunAt"]);
     const data = { scheduleId: made["id"], projectId: ci.project.id, dueAt };
     const running = scheduleWorker.runJob(data, depsAt(new Date(dueAt)), signal);
-    await eventually(() => creationSeats.waiting(anna.id) === 1);
+    await eventually(() => creationSlots.waiting(anna.id) === 1);
     await app.deps.db("app_user").where({ id: anna.id }).update({ banned_at: new Date() });
     for (const free of frees) free();
     await Promise.all([running, ...others]);
