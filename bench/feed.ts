@@ -69,7 +69,7 @@ await withService(async ({ service, authorization }) => {
     begun.push(performance.now());
     await make(title);
   });
-  const standing = await whileIdle(pid, performance.now() - (begun[0] ?? 0));
+  const idle = await whileIdle(pid, performance.now() - (begun[0] ?? 0));
   const isThere = (n: number): boolean => got[n]?.length === readers;
   await eventually(() => begun.every((_, n) => isThere(n)), 30_000);
   for (const socket of sockets) socket.destroy();
@@ -78,10 +78,10 @@ await withService(async ({ service, authorization }) => {
   const median = { name: "median", value: quantile(took, 0.5) };
   figure(`an event to ${readers} readers, p99`, "ms", quantile(took, 0.99), median);
   const each = (ms: number) => (ms * 1_000) / events;
-  const reading = (each(together) - each(alone) - each(standing)) / readers;
+  const reading = (each(together) - each(alone) - each(idle)) / readers;
   const baseline = { name: "the request that makes it", value: each(alone) };
   figure("processor of an event and a reader", "µs", reading, baseline);
-  process.stdout.write(`rights of the readers, in as much time: ${standing} ms of a processor\n`);
+  process.stdout.write(`rights of the readers, in as much time: ${idle} ms of a processor\n`);
 });
 
 /** Milliseconds of a processor that a process takes in some time by itself. */

@@ -18,7 +18,7 @@ import {
   type IntegrityCheckOptions,
 } from "../services/git/integrity-check.ts";
 import { type RefRecorder, refRecorder } from "../services/git/ref-recorder.ts";
-import { standingLines } from "../services/webhook/outbox.ts";
+import { stalledQueues } from "../services/webhook/outbox.ts";
 import { listSetAside } from "../workers/core/set-aside.ts";
 import { lostDeliveries, putBack } from "../workers/webhook/lost.ts";
 import { repositoriesBelow } from "./backup.ts";
@@ -30,7 +30,7 @@ import { printable, write } from "./write.ts";
 const exitFound = 1;
 const closeLimitMs = 10_000;
 /** Workers look for such lines every minute. */
-const standingMs = 3 * 60_000;
+const stalledMs = 3 * 60_000;
 
 type Options = IntegrityCheckOptions & Readonly<{ readModels: boolean }>;
 
@@ -200,8 +200,8 @@ async function* examineReactors({ db }: Stores): AsyncGenerator<Finding> {
     const problem = `set aside ${type} ${event_id}: ${reason}; see ledgerforge set-aside`;
     yield { subject: `reactor ${reactor}`, problem, repaired: false };
   }
-  const standing = await standingLines(db, new Date(Date.now() - standingMs));
-  for (const { webhookId, dueAt, waiting } of standing) {
+  const stalled = await stalledQueues(db, new Date(Date.now() - stalledMs));
+  for (const { webhookId, dueAt, waiting } of stalled) {
     const problem = `its line has stood still since ${dueAt.toISOString()}, ${waiting} deliveries wait`;
     yield { subject: `webhook ${webhookId}`, problem, repaired: false };
   }

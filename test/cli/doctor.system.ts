@@ -137,9 +137,9 @@ describe("ledgerforge doctor", function () {
     expect((await doctor("--repair")).lines).to.include(`${lost}; repaired`);
     const due_at = new Date(Date.now() - 4 * 60_000);
     await db("webhook_outbox").where({ delivery_id: deliveryId }).update({ due_at });
-    const standing = (await doctor()).lines.filter((line) => line.includes(webhookId));
-    expect(standing).to.have.length(1);
-    expect(standing[0])
+    const stalled = (await doctor()).lines.filter((line) => line.includes(webhookId));
+    expect(stalled).to.have.length(1);
+    expect(stalled[0])
       .to.contain("its line has stood still since")
       .and.contain("1 deliveries wait");
     await db("webhook_outbox").delete();

@@ -20,7 +20,7 @@ const rowBytes = 600;
 const mebibyte = 1024 ** 2;
 const pages = new Answers<Listed>(16 * mebibyte, ({ rows }) => rows.length * rowBytes);
 const found = new Answers<GitRefRow | undefined>(4 * mebibyte, () => rowBytes);
-const standing = new Answers<Heads>(8 * mebibyte, (heads) => heads.length * rowBytes);
+const branchHeads = new Answers<Heads>(8 * mebibyte, (heads) => heads.length * rowBytes);
 
 /**
  * The revision of the repository's stream says which answers still hold, since its row and those of
@@ -40,7 +40,7 @@ export async function refView(db: Knex, projectId: string, past?: true): Promise
     find: (kind, name) =>
       found.get(`${key} ${kind} ${name}`, () => findRef(db, projectId, kind, name)),
     branchesAt: (commitIds) =>
-      standing.get(`${key} ${commitIds.join()}`, () => branchesAt(db, projectId, commitIds)),
+      branchHeads.get(`${key} ${commitIds.join()}`, () => branchesAt(db, projectId, commitIds)),
   };
 }
 

@@ -183,11 +183,11 @@ export async function carryOut(
     const repository = await deps.git.find(push.projectId);
     const taken = repository && (await takenBefore(repository, underway, report.raced()));
     const recorded = push.refs.length === 0 ? [] : await record(push, report, deps);
-    const standing = [...(taken ?? [])].map((ref) => `${ref} is where you want it.`);
+    const unchanged = [...(taken ?? [])].map((ref) => `${ref} is where you want it.`);
     const made = report.made();
     const offered = [...offers].flatMap(([ref, line]) => (made?.has(ref) ? [line] : []));
     if (sideBand) {
-      for (const line of [...remarks, ...standing, ...recorded, ...offered]) {
+      for (const line of [...remarks, ...unchanged, ...recorded, ...offered]) {
         answer.write(remark(line));
       }
     }

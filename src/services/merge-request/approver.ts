@@ -33,10 +33,10 @@ export async function rulesOf(
 ): Promise<readonly ApprovalRule[]> {
   const own = canOverrideApprovals ? row.approval_rules : null;
   const rules = await approvalRulesFor(db, project, row.target_branch);
-  const standing = own === null ? rules : rules.filter((rule) => rule.parent_type !== "PROJECT");
+  const applying = own === null ? rules : rules.filter((rule) => rule.parent_type !== "PROJECT");
   return [
     ...(own ?? []),
-    ...standing.map((rule) => ({
+    ...applying.map((rule) => ({
       targetBranch: rule.target_branch,
       name: rule.name,
       minimalApprovals: rule.minimal_approvals,

@@ -132,7 +132,7 @@ export async function putBesideLine(
     .ignore();
 }
 
-export type StandingLine = Readonly<{
+export type StalledQueue = Readonly<{
   webhookId: string;
   /** Of the oldest delivery that no worker has claimed. */
   dueAt: Date;
@@ -141,7 +141,7 @@ export type StandingLine = Readonly<{
 }>;
 
 /** Lines with deliveries that were due before `before` and that no worker has claimed since. */
-export async function standingLines(db: Knex, before: Date): Promise<readonly StandingLine[]> {
+export async function stalledQueues(db: Knex, before: Date): Promise<readonly StalledQueue[]> {
   const rows = await overdue(db, before)
     .groupBy("webhook_id")
     .orderBy("webhook_id")

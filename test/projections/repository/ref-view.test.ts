@@ -37,12 +37,12 @@ const everything = async () => {
   const refs = await refView(db, projectId);
   const { rows, total } = await refs.list("branch", page);
   const found = await refs.find("branch", "main");
-  const standing = await refs.branchesAt([commit(1)]);
+  const branchHeads = await refs.branchesAt([commit(1)]);
   return {
     names: rows.map(({ name }) => name),
     total,
     main: found?.commit_id,
-    standing: standing.map(({ name }) => name),
+    branchHeads: branchHeads.map(({ name }) => name),
   };
 };
 
@@ -59,7 +59,7 @@ describe("a view of a repository's refs", () => {
       names: ["main", "next"],
       total: 2,
       main: commit(1),
-      standing: ["main", "next"],
+      branchHeads: ["main", "next"],
     });
   });
 

@@ -4,7 +4,7 @@ import { webhookDelivery } from "../../../src/commands/webhook/delivery.ts";
 import { currentRun } from "../../../src/platform/postgres/run.ts";
 import { load } from "../../../src/services/core/caused-by.ts";
 import { saveReactorPositions } from "../../../src/services/core/reactor-checkpoint.ts";
-import { standingLines } from "../../../src/services/webhook/outbox.ts";
+import { stalledQueues } from "../../../src/services/webhook/outbox.ts";
 import { startWorker } from "../../../src/workers/core/worker.ts";
 import {
   webhookDeliveryWorker,
@@ -125,7 +125,7 @@ describe("deliveries after a crash", () => {
     await bench.inLine(webhook);
     const { webhookId } = webhook;
     const of = async (before: Date) =>
-      (await standingLines(bench.deps.db, before)).filter((line) => line.webhookId === webhookId);
+      (await stalledQueues(bench.deps.db, before)).filter((line) => line.webhookId === webhookId);
     expect(await of(startOfTime)).to.deep.equal([]);
     const later = new Date(startOfTime.getTime() + 1);
     expect(await of(later)).to.deep.equal([{ webhookId, dueAt: startOfTime, waiting: 2 }]);

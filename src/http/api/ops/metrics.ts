@@ -7,7 +7,7 @@ import { limitFigures } from "../../../platform/limit.ts";
 import { Refusal } from "../../../platform/refusal.ts";
 import { lags, projectionStatuses } from "../../../projections/status.ts";
 import { readReactorPositions } from "../../../services/core/reactor-checkpoint.ts";
-import { standingLines } from "../../../services/webhook/outbox.ts";
+import { stalledQueues } from "../../../services/webhook/outbox.ts";
 import { countSetAside } from "../../../workers/core/set-aside.ts";
 import { type Gate, requireScope } from "../../access/gate.ts";
 import type { Answered } from "../../core/access-log.ts";
@@ -207,9 +207,9 @@ function gaugeLines(
     for (const each of [lines, seconds]) each.reset();
     try {
       const at = now().getTime();
-      const standing = await standingLines(db, new Date(at - lineOverdueMs));
-      const oldest = Math.min(at, ...standing.map(({ dueAt }) => dueAt.getTime()));
-      lines.set(standing.length);
+      const stalled = await stalledQueues(db, new Date(at - lineOverdueMs));
+      const oldest = Math.min(at, ...stalled.map(({ dueAt }) => dueAt.getTime()));
+      lines.set(stalled.length);
       seconds.set((at - oldest) / 1000);
     } catch (error) {
       log.warn({ err: error }, "lines of webhooks cannot be measured");

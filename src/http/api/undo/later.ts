@@ -3,7 +3,7 @@ import type { AuditEntryRow } from "../../../projections/audit/entry.ts";
 import { type AuditFilter, listAuditEntries } from "../../../projections/audit/entry-query.ts";
 import { readRecorded } from "../../../projections/audit/read-events.ts";
 import type { Deps } from "../../core/deps.ts";
-import { type Operation, standing } from "./operation.ts";
+import { type Operation, blockedBy } from "./operation.ts";
 
 /** Later changes of the same thing that an undo would take back with it, beside those of its own type. */
 const hides: Readonly<Record<string, readonly string[]>> = {
@@ -34,7 +34,7 @@ export async function mustBeLast(event: Recorded, row: AuditEntryRow, deps: Deps
     const undone = ids.get(other.causation_id ?? "");
     const cancelsOut = undone !== undefined && isOtherRequest(other, undone);
     if (other !== oldest && (cancelsOut || (await isTakenBack(other, deps)))) continue;
-    throw standing(other, "changed it again: undo that first.");
+    throw blockedBy(other, "changed it again: undo that first.");
   }
 }
 
@@ -48,7 +48,7 @@ export async function mustNotBeRemade(
   const filter = { ...(place_id && { placeId: place_id }), types: [makes], causationId: event_id };
   const range = { after: position, order: "oldest", limit: 1 } as const;
   const [made] = await listAuditEntries(db, filter, range);
-  if (made !== undefined) throw standing(made, "took it back already.");
+  if (made !== undefined) throw blockedBy(made, "took it back already.");
 }
 
 const about = ({ subject_id, place_id }: AuditEntryRow): AuditFilter => ({

@@ -49,6 +49,6 @@ export function impossible(
 }
 
 /** Another event stands in the way. @param what it did */
-export function standing({ type, position, event_id }: AuditEntryRow, what: string): Refusal {
+export function blockedBy({ type, position, event_id }: AuditEntryRow, what: string): Refusal {
   return impossible(`${type} at position ${position} ${what}`, { eventId: event_id });
 }

@@ -9,7 +9,7 @@ import { findIssueById } from "../../../projections/issue/list.ts";
 import { labelsNamed } from "../../../projections/label/label.ts";
 import { findMergeRequestById } from "../../../projections/merge-request/merge-request-query.ts";
 import { findUserById } from "../../../projections/user/user.ts";
-import { impossible, standing, type Undone } from "./operation.ts";
+import { impossible, blockedBy, type Undone } from "./operation.ts";
 
 /** The part of an event's data that is a thing of its own. */
 export const partOf = (data: Data, name: string): Data => {
@@ -108,5 +108,5 @@ async function presentLabel(undone: Undone, id: string): Promise<string> {
     (row) => row.title_normalised === normaliseTitle(title),
   );
   if (present !== undefined) return present.id;
-  throw standing(deleted, `deleted the label "${title}": undo that first.`);
+  throw blockedBy(deleted, `deleted the label "${title}": undo that first.`);
 }

@@ -11,13 +11,13 @@ export const baseOf = ({ publicUrl }: Pick<Deps, "publicUrl">): string =>
   new URL(publicUrl).pathname.replace(/\/$/, "");
 
 /** Where relative links of a text start. */
-export type Standing = Readonly<{ names: Names; revision: string; directory?: string }>;
+export type TextLocation = Readonly<{ names: Names; revision: string; directory?: string }>;
 
 /** A text in Markdown as a part of a page; as it is when it is too long or takes too long. */
 export async function markdownPiece(
   base: string,
   text: string,
-  { names, revision, directory = "" }: Standing,
+  { names, revision, directory = "" }: TextLocation,
 ): Promise<Html> {
   const markup = await markdownHtml(text, {
     directory,

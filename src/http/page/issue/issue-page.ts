@@ -18,7 +18,7 @@ import {
   when,
 } from "../common/piece.ts";
 import { projectPage } from "../common/project-page.ts";
-import { markdownPiece, pastNotice, type Standing } from "../common/text.ts";
+import { markdownPiece, pastNotice, type TextLocation } from "../common/text.ts";
 import { type Html, html } from "../core/html.ts";
 import type { PageRoute, Visit } from "../core/route.ts";
 import { row, tableOf } from "../core/table.ts";
@@ -95,11 +95,11 @@ const showIssue = projectPage({
   async show({ params, query: { page: number, asOf }, visit, names: of, project, base }, deps) {
     const { operations } = visit;
     const issue = await operations.one("getIssue", IssueView, { params, asOf });
-    const standing = { names: of, revision: project.defaultBranch };
-    const text = await markdownPiece(base, issue.description, standing);
+    const location = { names: of, revision: project.defaultBranch };
+    const text = await markdownPiece(base, issue.description, location);
     const page = { number, size: commentsSize };
     const comments = await operations.list("listIssueComments", CommentView, { params, page, asOf });
-    const shown = await commentPieces(base, comments.items, standing);
+    const shown = await commentPieces(base, comments.items, location);
     const mayEdit = asOf === undefined && (await mayEditHere(params, visit, deps));
     const now = base + issuePath(of, issue.localId);
     const address = now + queryOf({ asOf });
@@ -116,11 +116,11 @@ ${pages}${shown}${pages}${asOf === undefined && actions(base, of, issue, { visit
 async function commentPieces(
   base: string,
   comments: readonly z.output<typeof CommentView>[],
-  standing: Standing,
+  location: TextLocation,
 ): Promise<readonly Html[]> {
   const pieces: Html[] = [];
   for (const { author, createdAt, message, truncated } of comments) {
-    const words = await markdownPiece(base, message, standing);
+    const words = await markdownPiece(base, message, location);
     pieces.push(
       html`<section class="comment" aria-label="Comment"><p class="about">${person(base, author)} ${when(createdAt)}</p>${words}${truncated && html`<p class="hint">This is the beginning of a long comment.</p>`}</section>`,
     );

@@ -33,10 +33,10 @@ const showChanges = projectPage({
   async show({ params, query, visit, names, project, lead, base }, deps) {
     const { title, localId } = await visit.operations.one("getMergeRequest", MergeRequestView, { params });
     const address = `${base}${requestPath(names, localId)}/changes`;
-    const standing = { names, revision: project.defaultBranch };
+    const location = { names, revision: project.defaultBranch };
     const { mayChange } = await requestRights(visit, params, deps);
     const talkOf = (files: readonly ChangedFile[]) =>
-      lineTalk(base, { names, params, standing, mayChange }, files, visit);
+      lineTalk(base, { names, params, location, mayChange }, files, visit);
     const shown = { address, params, talkOf, operations: visit.operations };
     const { filePath } = query;
     const content =

@@ -6,7 +6,7 @@ import { type Names, query as queryOf } from "../common/address.ts";
 import { button, textForm } from "../common/form.ts";
 import { pager } from "../common/pager.ts";
 import { person, seen, when } from "../common/piece.ts";
-import { markdownPiece, type Standing } from "../common/text.ts";
+import { markdownPiece, type TextLocation } from "../common/text.ts";
 import { type Html, html } from "../core/html.ts";
 import type { Visit } from "../core/route.ts";
 import { type LocalParams, requestPath } from "./address.ts";
@@ -16,7 +16,7 @@ type Note = Discussion["rootNote"];
 type DiscussionRequest = Readonly<{
   names: Names;
   params: LocalParams;
-  standing: Standing;
+  location: TextLocation;
   number: number;
   /** As they were then, with nothing to press. */
   asOf?: string | undefined;
@@ -116,14 +116,14 @@ type Shown = DiscussionRequest &
 async function piecesOf(
   base: string,
   rootNote: Note,
-  { names, params, standing, replies, earlier, asOf, mayChange }: Shown,
+  { names, params, location, replies, earlier, asOf, mayChange }: Shown,
   visit: Visit,
 ): Promise<Html> {
   const to = `${base}/page${requestPath(names, params.localId)}`;
   const { uuid, resolved, author } = rootNote;
   const answers: Html[] = [];
   for (const reply of replies) {
-    answers.push(html`<div class="reply">${await notePiece(base, reply, standing)}</div>`);
+    answers.push(html`<div class="reply">${await notePiece(base, reply, location)}</div>`);
   }
   const reply = {
     id: `reply-${uuid}`,
@@ -132,7 +132,7 @@ async function piecesOf(
     fields: { discussionUuid: uuid },
   };
   return html`<section class="comment" aria-label="Discussion" id="d-${uuid}">${placeOf(base, names, params.localId, rootNote)}
-${await notePiece(base, rootNote, standing)}${earlier}${answers}
+${await notePiece(base, rootNote, location)}${earlier}${answers}
 ${
   visit.session !== undefined &&
   asOf === undefined &&
@@ -143,8 +143,8 @@ ${(mayChange || author.id === visit.userId) && html`<div class="actions">${butto
 
 type Words = Pick<Note, "author" | "createdAt" | "message">;
 
-async function notePiece(base: string, note: Words, standing: Standing): Promise<Html> {
-  const words = await markdownPiece(base, note.message, standing);
+async function notePiece(base: string, note: Words, location: TextLocation): Promise<Html> {
+  const words = await markdownPiece(base, note.message, location);
   return html`<p class="about">${person(base, note.author)} ${when(note.createdAt)}</p>${words}`;
 }
 

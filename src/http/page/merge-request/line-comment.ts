@@ -1,7 +1,7 @@
 import { pathLengthMax } from "../../core/schema.ts";
 import { type Names, query as queryOf } from "../common/address.ts";
 import { type Fields, textForm } from "../common/form.ts";
-import type { Standing } from "../common/text.ts";
+import type { TextLocation } from "../common/text.ts";
 import { type Html, html } from "../core/html.ts";
 import type { Visit } from "../core/route.ts";
 import type { ChangedFile, LineParts } from "../repository/diff.ts";
@@ -21,7 +21,7 @@ export type OpenAt = Readonly<{ newLine: number; oldLine: number }>;
 type LineCommentRequest = Readonly<{
   names: Names;
   params: LocalParams;
-  standing: Standing;
+  location: TextLocation;
   mayChange: boolean;
 }>;
 

@@ -39,11 +39,11 @@ const showRequest = projectPage({
     const { operations } = visit;
     const { asOf } = query;
     const request = await operations.one("getMergeRequest", MergeRequestView, { params, asOf });
-    const standing = { names, revision: project.defaultBranch };
-    const text = await markdownPiece(base, request.description, standing);
+    const location = { names, revision: project.defaultBranch };
+    const text = await markdownPiece(base, request.description, location);
     const rights = await requestRights(visit, params, deps);
     const { mayChange } = rights;
-    const view = { names, params, standing, number: query.page, asOf, mayChange };
+    const view = { names, params, location, number: query.page, asOf, mayChange };
     if (asOf !== undefined) {
       const said = await discussionsPiece(base, view, visit);
       return pastPage(base, { names, request, asOf, text, said, lead });

@@ -95,9 +95,9 @@ async function readmePiece(
     return html`<section aria-labelledby="readme">${title}<p class="hint">It is too large to be shown here.</p></section>`;
   }
   const text = ((await repository.objects.blob(readme.id)) ?? Buffer.alloc(0)).toString("utf8");
-  const standing = { names, revision, directory: path };
+  const location = { names, revision, directory: path };
   const shown = /\.(?:md|markdown)$/i.test(readme.name)
-    ? await markdownPiece(base, text, standing)
+    ? await markdownPiece(base, text, location)
     : plainPiece(text);
   return html`<section aria-labelledby="readme">${title}${shown}</section>`;
 }

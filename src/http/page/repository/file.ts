@@ -58,8 +58,8 @@ export async function filePiece(
     return html`${about}<p class="hint">This is a binary file: download it.</p>`;
   }
   if (isMarkdown(name) && !isPlain) {
-    const standing = { names, revision, directory: parts.slice(0, -1).join("/") };
-    return html`${about}${await markdownPiece(base, content.toString("utf8"), standing)}`;
+    const location = { names, revision, directory: parts.slice(0, -1).join("/") };
+    return html`${about}${await markdownPiece(base, content.toString("utf8"), location)}`;
   }
   const kind = entry.kind === "symlink" ? "120000" : "100644";
   const coloured = (await colouredFile(repository, kind, entry.id, path)) ?? [];

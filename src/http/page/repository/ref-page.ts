@@ -154,14 +154,14 @@ async function releasePiece(
   release: z.output<typeof ReleaseView>,
 ): Promise<Html> {
   const { id, title, tagName, description, attachmentFiles, preRelease, createdAt } = release;
-  const standing = { names, revision: tagPrefix + tagName };
+  const location = { names, revision: tagPrefix + tagName };
   const at = `${base}${projectPath(names)}/release/${id}`;
   return html`<section aria-labelledby="r-${id}"><h2 id="r-${id}"><a href="${at}">${brief(title)}</a>
 ${preRelease && html`<span class="status">pre-release</span>`}</h2>
 <p class="actions"><a href="${base}${tagPath(names, tagName)}">${seen(tagName)}</a> ${when(createdAt)}
 <a href="${base}${archivePath(names, tagName, "zip")}">zip</a>
 <a href="${base}${archivePath(names, tagName, "tar.gz")}">tar.gz</a></p>
-${description !== null && (await markdownPiece(base, description, standing))}
+${description !== null && (await markdownPiece(base, description, location))}
 ${
   attachmentFiles !== null &&
   html`<h3>Files</h3><ul class="tree">${attachmentFiles.map(

@@ -139,9 +139,9 @@ describe("metrics", () => {
       due_at: due(ago),
     }));
     await db("webhook_outbox").insert(rows);
-    const standing = await scrape();
-    expect(sampleOf(standing, "webhook_lines_standing")).to.equal(1);
-    expect(sampleOf(standing, "webhook_line_standing_seconds")).to.be.within(30, 60);
+    const stalled = await scrape();
+    expect(sampleOf(stalled, "webhook_lines_standing")).to.equal(1);
+    expect(sampleOf(stalled, "webhook_line_standing_seconds")).to.be.within(30, 60);
     await db("webhook_outbox").delete();
     const moving = await scrape();
     expect(sampleOf(moving, "webhook_lines_standing")).to.equal(0);

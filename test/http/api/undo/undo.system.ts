@@ -204,7 +204,7 @@ describe("an undo of what was undone or changed again", () => {
     const answers = await Promise.all(eventIds.map((id) => undo(id, anna.token, place)));
     return answers.map(({ status }) => status).sort();
   };
-  const standing = async (eventId: string): Promise<string> => {
+  const blockedBy = async (eventId: string): Promise<string> => {
     const { status, body } = await undo(eventId, anna.token, place);
     expect([status, body["code"]]).to.deep.equal([409, "undo.impossible"]);
     return String(body["message"]);
@@ -259,7 +259,7 @@ describe("an undo of what was undone or changed again", () => {
         200,
         ...others,
       ]);
-      expect(await standing(eventId)).to.match(/took it back already/);
+      expect(await blockedBy(eventId)).to.match(/took it back already/);
     });
   }
 
@@ -268,15 +268,15 @@ describe("an undo of what was undone or changed again", () => {
     const closed = await eventOf("MergeRequestClosed", "POST", `${at}/close`);
     await send("POST", `${at}/reopen`);
     const again = await eventOf("MergeRequestClosed", "POST", `${at}/close`);
-    expect(await standing(closed)).to.match(/MergeRequestClosed .* undo that first/);
+    expect(await blockedBy(closed)).to.match(/MergeRequestClosed .* undo that first/);
     expect(await codesOf([again])).to.deep.equal([200]);
-    expect(await standing(closed)).to.not.match(/undo that first/);
+    expect(await blockedBy(closed)).to.not.match(/undo that first/);
 
     const title = (text: string) => ({ title: text, description: text });
     const edit = "/setting/change-setting";
     const first = await eventOf("ProjectDetailsChanged", "PUT", edit, title("One"));
     const second = await eventOf("ProjectDetailsChanged", "PUT", edit, title("Two"));
-    expect(await standing(first)).to.match(/undo that first/);
+    expect(await blockedBy(first)).to.match(/undo that first/);
     expect(await codesOf([second])).to.deep.equal([200]);
     expect(await codesOf([first])).to.deep.equal([200]);
     expect((await send("GET", "")).body["title"]).to.equal("twice");
@@ -286,11 +286,11 @@ describe("an undo of what was undone or changed again", () => {
     const invite = (role: string) => ({ userAlias: "bob", role });
     const added = await eventOf("MemberAdded", "POST", "/member/invite", invite("GUEST"));
     const role = await eventOf("MemberRoleChanged", "PUT", "/member/role", invite("ADMIN"));
-    expect(await standing(added)).to.match(/MemberRoleChanged .* undo that first/);
+    expect(await blockedBy(added)).to.match(/MemberRoleChanged .* undo that first/);
     await send("DELETE", "/member/bob");
     await send("POST", "/member/invite", invite("DEVELOPER"));
-    expect(await standing(added)).to.match(/MemberAdded .* undo that first/);
-    expect(await standing(role)).to.match(/MemberAdded .* undo that first/);
+    expect(await blockedBy(added)).to.match(/MemberAdded .* undo that first/);
+    expect(await blockedBy(role)).to.match(/MemberAdded .* undo that first/);
   });
 
   it("does not mind what was changed in another note of a discussion", async () => {

@@ -9,7 +9,7 @@ const names = { ownerAlias: "anna", projectAlias: "open" };
 const view = {
   names,
   params: { ...names, localId: "1" },
-  standing: { names, revision: "main" },
+  location: { names, revision: "main" },
   mayChange: false,
 };
 
