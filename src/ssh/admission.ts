@@ -6,21 +6,21 @@ import { networkOf, peerAddress } from "../platform/network.ts";
 export type AdmissionLimits = Readonly<{
   connectionsMax: number;
   /** Of these, how many may be there without having proved who they are. */
-  unprovedMax: number;
-  unprovedMaxPerNetwork: number;
+  unauthenticatedMax: number;
+  unauthenticatedMaxPerNetwork: number;
   /** From the first byte to a proof. */
-  proofMs: number;
+  authenticationMs: number;
   /** What a client may send until then: each packet takes time, also one that means nothing. */
-  proofBytesMax: number;
+  authenticationBytesMax: number;
 }>;
 
 const admissionLimitsDefault: AdmissionLimits = {
   connectionsMax: 512,
-  unprovedMax: 100,
-  unprovedMaxPerNetwork: 25,
-  proofMs: 30_000,
+  unauthenticatedMax: 100,
+  unauthenticatedMaxPerNetwork: 25,
+  authenticationMs: 30_000,
   // Ten keys of RSA with 16,384 bits and their signatures have some 50 KiB.
-  proofBytesMax: 256 * 1024,
+  authenticationBytesMax: 256 * 1024,
 };
 
 /** A connection that was let in. */
@@ -29,7 +29,7 @@ export type Entry = Readonly<{
   /** Of the peer, an IPv4 one on a dual-stack socket written as IPv4. */
   ip: string;
   /** From this call on the connection counts as authenticated. */
-  proved: () => void;
+  authenticated: () => void;
 }>;
 
 /**
@@ -37,22 +37,22 @@ export type Entry = Readonly<{
  * than the client, and one that is never finished costs memory.
  */
 export class Admission {
-  readonly #proofMs: number;
-  readonly #proofBytesMax: number;
+  readonly #authenticationMs: number;
+  readonly #authenticationBytesMax: number;
   readonly #all: Limit;
-  readonly #unproved: Limit;
+  readonly #unauthenticated: Limit;
   readonly #entries = new Set<Entry>();
 
   constructor(limits: Partial<AdmissionLimits> = {}) {
-    const { connectionsMax, ...unproved } = { ...admissionLimitsDefault, ...limits };
-    this.#proofMs = unproved.proofMs;
-    this.#proofBytesMax = unproved.proofBytesMax;
+    const { connectionsMax, ...unauthenticated } = { ...admissionLimitsDefault, ...limits };
+    this.#authenticationMs = unauthenticated.authenticationMs;
+    this.#authenticationBytesMax = unauthenticated.authenticationBytesMax;
     const refused = { whenFull: "refuse" } as const;
     const all = { total: connectionsMax, share: connectionsMax };
     this.#all = new Limit({ name: "ssh.connections", ...all, ...refused });
-    const total = unproved.unprovedMax;
-    const share = unproved.unprovedMaxPerNetwork;
-    this.#unproved = new Limit({ name: "ssh.unproved_connections", total, share, ...refused });
+    const total = unauthenticated.unauthenticatedMax;
+    const share = unauthenticated.unauthenticatedMaxPerNetwork;
+    this.#unauthenticated = new Limit({ name: "ssh.unproved_connections", total, share, ...refused });
   }
 
   get total(): number {
@@ -71,20 +71,20 @@ export class Admission {
       socket.destroy();
       return undefined;
     }
-    const timer = setTimeout(() => socket.destroy(), this.#proofMs);
+    const timer = setTimeout(() => socket.destroy(), this.#authenticationMs);
     const bound = (): void => {
-      if (socket.bytesRead > this.#proofBytesMax) socket.destroy();
+      if (socket.bytesRead > this.#authenticationBytesMax) socket.destroy();
     };
     socket.on("data", bound);
-    const proved = (): void => {
+    const authenticated = (): void => {
       clearTimeout(timer);
       socket.off("data", bound);
-      holds.unproved.leave();
+      holds.unauthenticated.leave();
     };
-    const entry = { socket, ip, proved };
+    const entry = { socket, ip, authenticated };
     this.#entries.add(entry);
     socket.once("close", () => {
-      proved();
+      authenticated();
       holds.connection.leave();
       this.#entries.delete(entry);
     });
@@ -95,10 +95,10 @@ export class Admission {
     for (const { socket } of this.#entries) socket.destroy();
   }
 
-  #holdsFor(caller: string): Readonly<{ connection: Hold; unproved: Hold }> | undefined {
+  #holdsFor(caller: string): Readonly<{ connection: Hold; unauthenticated: Hold }> | undefined {
     const connection = this.#all.tryTake({ caller });
-    const unproved = connection && this.#unproved.tryTake({ caller });
-    if (unproved === undefined) connection?.leave();
-    return connection && unproved && { connection, unproved };
+    const unauthenticated = connection && this.#unauthenticated.tryTake({ caller });
+    if (unauthenticated === undefined) connection?.leave();
+    return connection && unauthenticated && { connection, unauthenticated };
   }
 }

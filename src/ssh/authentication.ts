@@ -8,19 +8,19 @@ import { findSshLogin, type SshLoginRow } from "../projections/user/ssh-key.ts";
 /** Everybody logs in as this one; the key says who they are. */
 const login = "git";
 
-export type Proof =
+export type Authentication =
   | Readonly<{ kind: "refused" }>
   /** The key would do; nothing is proved yet. */
   | Readonly<{ kind: "known" }>
-  | Readonly<{ kind: "proved"; by: SshLoginRow }>;
+  | Readonly<{ kind: "authenticated"; by: SshLoginRow }>;
 
-const refused: Proof = { kind: "refused" };
+const refused: Authentication = { kind: "refused" };
 
 /**
  * What one attempt to log in proves: RFC 4252 §7. The identity follows from the key of the very
  * request that carries the signature, never from a key that was offered before.
  */
-export async function proofOf(ctx: AuthContext, db: Knex, now: Date): Promise<Proof> {
+export async function authenticateUser(ctx: AuthContext, db: Knex, now: Date): Promise<Authentication> {
   if (ctx.method !== "publickey" || ctx.username !== login) return refused;
   const key = keyOf(ctx.key);
   if (key === undefined) return refused;
@@ -30,7 +30,7 @@ export async function proofOf(ctx: AuthContext, db: Knex, now: Date): Promise<Pr
   if (signature === undefined || message === undefined) return { kind: "known" };
   const hash = hashAlgo === "sha256" || hashAlgo === "sha512" ? hashAlgo : undefined;
   const right = isSshSignature(key, { message, signature, hash });
-  return right ? { kind: "proved", by } : refused;
+  return right ? { kind: "authenticated", by } : refused;
 }
 
 function keyOf({ algo, data }: Readonly<{ algo: string; data: Buffer }>) {

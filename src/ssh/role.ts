@@ -18,10 +18,10 @@ import { lockingOn } from "../services/git/lock-gate.ts";
 import { type PackSlots, packSlots } from "../services/git/pack-slots.ts";
 import { accessOfPusher } from "../services/git/push-rights.ts";
 import { refRecorder } from "../services/git/ref-recorder.ts";
-import { proofOf } from "./authentication.ts";
+import { authenticateUser } from "./authentication.ts";
 import type { ChannelLimits } from "./channel-stream.ts";
 import { hostKeys } from "./host-key.ts";
-import { type Proved, type SshServer, type SshServerOptions, startSshServer } from "./server.ts";
+import { type AuthenticatedConnection, type SshServer, type SshServerOptions, startSshServer } from "./server.ts";
 import type { SshService } from "./service.ts";
 import { sessionsOf } from "./session.ts";
 
@@ -83,10 +83,11 @@ export async function startSsh(
     ...(channelLimits && { channelLimits }),
   };
   const listening = { host: config.sshHost, port: config.sshPort, hostKeys: keys, limits, log };
-  const prove: SshServerOptions["prove"] = (attempt) => proofOf(attempt, db, now());
-  const server = await startSshServer({ ...listening, prove }, (proved) => {
-    watchOver(connections, proved);
-    return sessionsOf(service, proved);
+  const authenticate: SshServerOptions["authenticate"] = (attempt) =>
+    authenticateUser(attempt, db, now());
+  const server = await startSshServer({ ...listening, authenticate }, (authenticated) => {
+    watchOver(connections, authenticated);
+    return sessionsOf(service, authenticated);
   });
   log.info({ host: server.host, port: server.port }, "answering SSH");
   return {
@@ -101,7 +102,7 @@ export async function startSsh(
 }
 
 /** Who is blocked, or loses the key, loses the connection. */
-function watchOver(connections: GitConnections, { by, socket }: Proved): void {
+function watchOver(connections: GitConnections, { by, socket }: AuthenticatedConnection): void {
   const userId = UserId.parse(by.user_id);
   const actor = { userId, alias: by.alias, via: "ssh", tokenId: null } as const;
   const opened = { userId, actor, sshKeyId: by.key_id };

@@ -7,7 +7,7 @@ import { Limit } from "../platform/limit.ts";
 import { networkOf } from "../platform/network.ts";
 import type { SshLoginRow } from "../projections/user/ssh-key.ts";
 import { Admission, type AdmissionLimits, type Entry } from "./admission.ts";
-import type { Proof } from "./authentication.ts";
+import type { Authentication } from "./authentication.ts";
 import { offeredKeys } from "./host-key.ts";
 import { boundReading } from "./reading.ts";
 
@@ -38,12 +38,12 @@ export type SshServerOptions = Readonly<{
   port: number;
   hostKeys: readonly string[];
   limits?: Partial<AdmissionLimits & ConnectionSettings>;
-  prove: (attempt: AuthContext) => Promise<Proof>;
+  authenticate: (attempt: AuthContext) => Promise<Authentication>;
   log: Logger;
 }>;
 
 /** An authenticated connection. */
-export type Proved = Readonly<{
+export type AuthenticatedConnection = Readonly<{
   by: SshLoginRow;
   ip: string;
   socket: Socket;
@@ -84,7 +84,7 @@ const keepaliveMax = 3;
 /** Listens for SSH; `onSession` alone decides what a connection may request. */
 export async function startSshServer(
   options: SshServerOptions,
-  onSession: (proved: Proved) => OnSession,
+  onSession: (authenticated: AuthenticatedConnection) => OnSession,
 ): Promise<SshServer> {
   const { hostKeys, limits = {} } = options;
   const connections = new Admission(limits);
@@ -156,20 +156,20 @@ type Serving = SshServerOptions &
   Readonly<{
     serving: ConnectionSettings;
     ofUsers: Limit;
-    onSession: (proved: Proved) => OnSession;
+    onSession: (authenticated: AuthenticatedConnection) => OnSession;
   }>;
 
 function serveConnection(connection: Connection, entry: Entry, serving: Serving): void {
-  const { prove, log, ofUsers } = serving;
+  const { authenticate, log, ofUsers } = serving;
   const { attemptsMax } = serving.serving;
   const { socket, ip } = entry;
   let attempts = 0;
-  let proved: Proved | undefined;
+  let authenticated: AuthenticatedConnection | undefined;
 
   const decide = async (attempt: AuthContext): Promise<void> => {
-    const proof = await prove(attempt);
-    if (proof.kind === "proved") proved = { by: proof.by, ip, socket, connection };
-    if (proof.kind !== "refused") return attempt.accept();
+    const authentication = await authenticate(attempt);
+    if (authentication.kind === "authenticated") authenticated = { by: authentication.by, ip, socket, connection };
+    if (authentication.kind !== "refused") return attempt.accept();
     // The method "none" requests the list of methods.
     if (attempt.method !== "none") attempts += 1;
     if (attempts >= attemptsMax) return void socket.destroy();
@@ -182,20 +182,20 @@ function serveConnection(connection: Connection, entry: Entry, serving: Serving)
     });
   });
   connection.once("ready", () => {
-    if (proved === undefined || socket.destroyed) return void socket.destroy();
-    const hold = ofUsers.tryTake({ caller: proved.by.user_id });
+    if (authenticated === undefined || socket.destroyed) return void socket.destroy();
+    const hold = ofUsers.tryTake({ caller: authenticated.by.user_id });
     if (hold === undefined) return void socket.destroy();
     socket.once("close", hold.leave);
-    entry.proved();
+    entry.authenticated();
     boundReading(connection, socket);
-    serveSessions(connection, proved, serving);
+    serveSessions(connection, authenticated, serving);
   });
 }
 
-function serveSessions(connection: Connection, proved: Proved, serving: Serving): void {
+function serveSessions(connection: Connection, authenticated: AuthenticatedConnection, serving: Serving): void {
   const { unusedMs, sessionsMax, sessionsMaxInAll } = serving.serving;
-  const { socket } = proved;
-  const onSession = serving.onSession(proved);
+  const { socket } = authenticated;
+  const onSession = serving.onSession(authenticated);
   let [open, inAll] = [0, 0];
   const wait = (): NodeJS.Timeout => setTimeout(() => socket.destroy(), unusedMs);
   let unused = wait();

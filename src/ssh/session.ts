@@ -7,7 +7,7 @@ import { Refusal } from "../platform/refusal.ts";
 import { type ChannelLimits, type ChannelStream, openChannelStream } from "./channel-stream.ts";
 import { parseSshCommand } from "./command.ts";
 import { runCommand } from "./run.ts";
-import type { OnSession, Proved } from "./server.ts";
+import type { OnSession, AuthenticatedConnection } from "./server.ts";
 import type { SshService } from "./service.ts";
 
 /** git(1) ends with this when it could not even begin. */
@@ -19,7 +19,7 @@ const channelLimitsDefault: ChannelLimits = { idleMs: 2 * 60_000, totalMs: 4 * 6
  * The requests that a client may send on a channel: name its protocol version and run one of git's commands.
  * Terminals, forwarding, agents, subsystems and variables are refused by not being listened for.
  */
-export function sessionsOf(service: SshService, proved: Proved): OnSession {
+export function sessionsOf(service: SshService, authenticated: AuthenticatedConnection): OnSession {
   return (session, done) => {
     let protocol: string | undefined;
     session.on("env", (accept, reject, { key, val }) => {
@@ -28,17 +28,17 @@ export function sessionsOf(service: SshService, proved: Proved): OnSession {
       protocol = String(val);
       accept?.();
     });
-    session.on("shell", (accept) => greet(accept(), proved, done));
+    session.on("shell", (accept) => greet(accept(), authenticated, done));
     session.on("exec", (accept, _reject, { command }) => {
       const channel = accept() as ServerChannel | undefined;
       // A second command on the same channel.
       if (channel === undefined) return;
-      void serve({ service, proved, channel, command, protocol }).finally(done);
+      void serve({ service, authenticated, channel, command, protocol }).finally(done);
     });
   };
 }
 
-function greet(channel: ServerChannel | undefined, { by }: Proved, done: () => void): void {
+function greet(channel: ServerChannel | undefined, { by }: AuthenticatedConnection, done: () => void): void {
   if (channel === undefined) return;
   // What the client sends means nothing.
   channel.resume();
@@ -50,21 +50,21 @@ function greet(channel: ServerChannel | undefined, { by }: Proved, done: () => v
 
 type Serving = Readonly<{
   service: SshService;
-  proved: Proved;
+  authenticated: AuthenticatedConnection;
   channel: ServerChannel;
   command: string;
   protocol: string | undefined;
 }>;
 
 /** One line of the log a command, whatever becomes of it. */
-async function serve({ service, proved, channel, command, protocol }: Serving): Promise<void> {
+async function serve({ service, authenticated, channel, command, protocol }: Serving): Promise<void> {
   const { log, channelLimits = channelLimitsDefault } = service;
-  const line = openChannelStream(channel, proved, channelLimits);
+  const line = openChannelStream(channel, authenticated, channelLimits);
   if (line === undefined) return;
   const begun = performance.now();
   const requestId = randomUUID();
   const parsed = parseSshCommand(command);
-  const { ip, by } = proved;
+  const { ip, by } = authenticated;
   const exitCode = await run(line, async () => {
     if (parsed === undefined) {
       const message = "Only git's commands on owner/project.git are served here.";

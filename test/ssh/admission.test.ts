@@ -21,8 +21,8 @@ function from(remoteAddress: string): Socket {
 const limitOf = (limits: Partial<AdmissionLimits>) =>
   new Admission({
     connectionsMax: 10,
-    unprovedMax: 10,
-    unprovedMaxPerNetwork: 10,
+    unauthenticatedMax: 10,
+    unauthenticatedMaxPerNetwork: 10,
     ...limits,
   });
 const network = (number: number): string => `10.${number}.0.1`;
@@ -30,7 +30,7 @@ const network = (number: number): string => `10.${number}.0.1`;
 describe("the connection limit of SSH", () => {
   it("admits a limited number, authenticated or not", () => {
     const limit = limitOf({ connectionsMax: 2 });
-    for (const number of [1, 2]) limit.enter(from(network(number)))?.proved();
+    for (const number of [1, 2]) limit.enter(from(network(number)))?.authenticated();
     const third = from(network(3));
     expect(limit.enter(third)).to.equal(undefined);
     expect([third.destroyed, limit.size]).to.deep.equal([true, 2]);
@@ -41,12 +41,12 @@ describe("the connection limit of SSH", () => {
   });
 
   it("lets fewer in of those who have not proved who they are, wherever they come from", () => {
-    const limit = limitOf({ unprovedMax: 2 });
+    const limit = limitOf({ unauthenticatedMax: 2 });
     const [first, second] = [1, 2].map((number) => limit.enter(from(network(number))));
     expect(limit.enter(from(network(3)))).to.equal(undefined);
-    first?.proved();
+    first?.authenticated();
     // Once is enough: it does not make room for another one.
-    first?.proved();
+    first?.authenticated();
     expect(limit.enter(from(network(3)))).not.to.equal(undefined);
     expect(limit.enter(from(network(4)))).to.equal(undefined);
     second?.socket.destroy();
@@ -55,7 +55,7 @@ describe("the connection limit of SSH", () => {
   });
 
   it("lets fewer still in of one network, however its addresses are written", () => {
-    const limit = limitOf({ unprovedMaxPerNetwork: 2 });
+    const limit = limitOf({ unauthenticatedMaxPerNetwork: 2 });
     for (const ip of ["10.1.0.1", "::ffff:10.1.0.1"]) {
       expect(limit.enter(from(ip))?.ip).to.equal("10.1.0.1");
     }
@@ -67,9 +67,9 @@ describe("the connection limit of SSH", () => {
   });
 
   it("closes behind who takes too long to prove who they are, and nobody else", async () => {
-    const limit = limitOf({ proofMs: 20 });
+    const limit = limitOf({ authenticationMs: 20 });
     const [slow, known] = [from(network(1)), from(network(2))];
-    limit.enter(known)?.proved();
+    limit.enter(known)?.authenticated();
     limit.enter(slow);
     await eventually(() => slow.destroyed);
     expect(known.destroyed).to.equal(false);

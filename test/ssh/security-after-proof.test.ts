@@ -4,7 +4,7 @@ import pino from "pino";
 import ssh2, { type Client, type ClientChannel, type ServerChannel } from "ssh2";
 
 import { type ChannelStream, openChannelStream } from "../../src/ssh/channel-stream.ts";
-import { type ConnectionSettings, type Proved, startSshServer } from "../../src/ssh/server.ts";
+import { type ConnectionSettings, type AuthenticatedConnection, startSshServer } from "../../src/ssh/server.ts";
 import { eventually } from "../support/app/eventually.ts";
 
 const hostKey = ssh2.utils.generateKeyPairSync("ed25519").private;
@@ -12,22 +12,22 @@ const channelLimits = { idleMs: 60_000, totalMs: 60_000 };
 
 /** A server that lets everybody in under the name they give, and never ends a command. */
 async function serverWith(limits: Partial<ConnectionSettings> = {}) {
-  const commands: { stream: ChannelStream; proved: Proved; end: () => void }[] = [];
+  const commands: { stream: ChannelStream; authenticated: AuthenticatedConnection; end: () => void }[] = [];
   const by = (name: string) => ({
     ...{ user_id: name, alias: name, is_admin: false },
     ...{ key_id: "", public_key: "", fingerprint: "" },
   });
   const options = {
     ...{ host: "127.0.0.1", port: 0, hostKeys: [hostKey], log: pino({ level: "silent" }), limits },
-    prove: async ({ username }: { username: string }) => ({
-      kind: "proved" as const,
+    authenticate: async ({ username }: { username: string }) => ({
+      kind: "authenticated" as const,
       by: by(username),
     }),
   };
-  const server = await startSshServer(options, (proved) => (session, done) => {
+  const server = await startSshServer(options, (authenticated) => (session, done) => {
     session.on("exec", (accept) => {
-      const stream = openChannelStream(accept() as ServerChannel, proved, channelLimits);
-      if (stream !== undefined) commands.push({ stream, proved, end: done });
+      const stream = openChannelStream(accept() as ServerChannel, authenticated, channelLimits);
+      if (stream !== undefined) commands.push({ stream, authenticated, end: done });
     });
   });
   after(server.close);
@@ -101,11 +101,11 @@ describe("security family 24: an authenticated client of SSH", () => {
     const { port, commands } = await serverWith();
     const client = await connect(port);
     (await exec(client))?.resume();
-    const [{ stream, proved }] = commands as [(typeof commands)[0]];
+    const [{ stream, authenticated }] = commands as [(typeof commands)[0]];
     const { _sock: line, _protocol: protocol } = internalsOf(client);
     line.pause();
     protocol.rekey();
-    const served = proved.connection as unknown as { _protocol: { _kexinit?: unknown } };
+    const served = authenticated.connection as unknown as { _protocol: { _kexinit?: unknown } };
     await eventually(() => served._protocol._kexinit !== undefined);
     let written = false;
     stream.output.write(Buffer.alloc(64 * 1024), () => {

@@ -32,7 +32,7 @@ const app = await startTestApp({
 });
 /** A busy machine may need seconds to log in: only who is to be cut off meets a short limit. */
 const shortMs = 1_500;
-const stalling = await doorBeside({ limits: { proofMs: shortMs } });
+const stalling = await doorBeside({ limits: { authenticationMs: shortMs } });
 const idling = await doorBeside({
   limits: { unusedMs: shortMs },
   channelLimits: { idleMs: shortMs, totalMs: 60_000 },
