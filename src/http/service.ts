@@ -34,7 +34,7 @@ import { takePathToken } from "./protocol/package/core/path-token.ts";
 import { routes } from "./routes.ts";
 
 /** What middleware beside the declared routes proves its callers by. */
-export type Proofs = Readonly<{
+export type AuthenticationDeps = Readonly<{
   deps: Deps;
   authenticate: Authenticate;
   gate: Gate;
@@ -58,11 +58,11 @@ const reactorNames = async (): Promise<readonly string[]> =>
 /** The whole HTTP service over what the platform opened. */
 export function buildService(deps: Deps): Service {
   const limit = apiLimit(deps.counters, deps.settings);
-  const prover = authenticate({ ...deps, limit, directoryPassword: directoryPassword(deps) });
+  const authenticator = authenticate({ ...deps, limit, directoryPassword: directoryPassword(deps) });
   const gate: Gate = {
     async caller(ctx, access, forJobs = false) {
-      const byJob = forJobs ? await jobCaller(deps.db, ctx, prover) : undefined;
-      const caller = byJob ?? (await prover.caller(ctx, access));
+      const byJob = forJobs ? await jobCaller(deps.db, ctx, authenticator) : undefined;
+      const caller = byJob ?? (await authenticator.caller(ctx, access));
       // A working agent sends a request every few seconds.
       if (access !== "agent") await limit(ctx, caller, peerOf(ctx));
       return caller;
@@ -74,12 +74,12 @@ export function buildService(deps: Deps): Service {
   const clients = operationClients(routes, { deps: performing, gate });
   const once = idempotency(deps.db, deps.vault);
   const shown = servePages(pages, {
-    deps: { ...deps, authenticate: prover },
+    deps: { ...deps, authenticate: authenticator },
     limit,
     operationClients: clients,
     idempotency: once,
   });
-  const proofs = { deps, authenticate: prover, gate, refs, limit };
+  const authentication = { deps, authenticate: authenticator, gate, refs, limit };
   const measured = metrics({ deps, gate, queueNames, reactorNames });
   const app = buildApp({
     deps: performing,
@@ -92,7 +92,7 @@ export function buildService(deps: Deps): Service {
       measured.middleware,
       documentation(routes),
       shown,
-      ...beside(proofs),
+      ...beside(authentication),
     ],
     arrive: (request) => {
       dropEmptyCredentials(request);
@@ -104,7 +104,7 @@ export function buildService(deps: Deps): Service {
 }
 
 /** Git smart HTTP, the queue dashboard: what is not JSON and so is no declared route. */
-function beside({ deps, authenticate, gate, refs, limit }: Proofs): readonly Middleware[] {
+function beside({ deps, authenticate, gate, refs, limit }: AuthenticationDeps): readonly Middleware[] {
   const anonymousPull = async (): Promise<boolean> =>
     (await deps.settings()).pullRepoFromAnonUserIsEnabled;
   const { queues, publicUrl } = deps;
@@ -114,10 +114,10 @@ function beside({ deps, authenticate, gate, refs, limit }: Proofs): readonly Mid
   const accessNow: PushDeps["accessNow"] = (pusher) => accessOfPusher(deps.db, pusher, deps.now());
   const pushes = { refs, protections, bytesLeft, locking: lockingOn(deps.db), accessNow };
   const jobProject = (token: string) => projectReadByJob(deps.db, token);
-  const proving = { ...deps, authenticate, project: gate.project, anonymousPull, jobProject };
+  const authenticating = { ...deps, authenticate, project: gate.project, anonymousPull, jobProject };
   return [
-    gitHttp({ ...proving, ...pushes }),
-    lfsHttp({ ...proving, bytesLeft, hold }),
+    gitHttp({ ...authenticating, ...pushes }),
+    lfsHttp({ ...authenticating, bytesLeft, hold }),
     nativeRegistry({ ...deps, authenticate, gate, limit }),
     containerRegistry({ ...deps, authenticate, gate, limit }),
     queueDashboard({ authenticate, queues, queueNames, publicUrl, session: sessionCaller(deps) }),

@@ -110,7 +110,7 @@ export function authenticate(deps: AuthenticateDeps): Authenticate {
         }
         const user = await checkPassword(...credentials, peerOf(ctx));
         if (!user) return refuseCredentials();
-        await mustProveBoth(user, ctx, deps);
+        await mustGiveBothFactors(user, ctx, deps);
         return byPasswordOf(user);
       }
       if (access === "client" || access === "agent") return anonymous;
@@ -148,12 +148,12 @@ function privateToken(ctx: Context): string {
 const tokenInstead = "Use an access token in the place of the password.";
 
 /** @throws Refusal 403 `auth.otp_required`, `auth.otp_wrong`, `auth.locked` */
-async function mustProveBoth(user: UserRow, ctx: Context, deps: AuthenticateDeps): Promise<void> {
+async function mustGiveBothFactors(user: UserRow, ctx: Context, deps: AuthenticateDeps): Promise<void> {
   if (!(await deps.secondFactor.isRequired(user.id))) return;
   const code = ctx.get("x-otp");
   if (code === "") throw codeRequired("Send a code of your device as X-OTP beside the password.");
   const { requestId } = stateOf(ctx);
-  await deps.secondFactor.prove({ user, code, ip: peerOf(ctx), requestId });
+  await deps.secondFactor.verify({ user, code, ip: peerOf(ctx), requestId });
 }
 
 function tokenCheck(deps: AuthenticateDeps): (token: string) => Promise<Caller | null> {

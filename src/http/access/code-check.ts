@@ -18,7 +18,7 @@ export type SecondFactor = Readonly<{
    *
    * @throws Refusal 403 `auth.otp_wrong`, `auth.locked`
    */
-  prove: (attempt: CodeAttempt) => Promise<void>;
+  verify: (attempt: CodeAttempt) => Promise<void>;
   /** Checks a code against this row, also while the set-up is not finished, and independent of the settings. */
   check: (attempt: CodeAttempt, row: TwoFactorRow) => Promise<void>;
 }>;

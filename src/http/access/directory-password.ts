@@ -36,7 +36,7 @@ export function directoryPassword(deps: PasswordDeps): DirectoryPassword {
       // Nobody is called so: it is looked for all the same.
       const wanted = subject === undefined ? { login: randomUUID() } : { id: subject };
       const entry = await deps.directory.find(settings, wanted);
-      return await deps.directory.prove(settings, entry?.dn ?? null, password);
+      return await deps.directory.authenticate(settings, entry?.dn ?? null, password);
     } catch (error) {
       if (!(error instanceof DirectoryUnavailable)) throw error;
       restingUntil.set(connection.id, performance.now() + restMs);

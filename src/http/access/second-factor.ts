@@ -32,7 +32,7 @@ export function secondFactor(deps: SecondFactorDeps): SecondFactor {
       return (await findTwoFactor(db, userId))?.is_enabled === true;
     },
     check,
-    async prove(attempt) {
+    async verify(attempt) {
       const row = await findTwoFactor(db, attempt.user.id);
       if (row === undefined || !row.is_enabled) throw wrongCode();
       await check(attempt, row);

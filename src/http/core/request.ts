@@ -72,10 +72,10 @@ export type RequestContext = Readonly<{
 export type Incoming = Readonly<{ contentType: string; body: Readable }>;
 
 /** With what the declared access has already made sure of. */
-export type RequestFor<A extends Access> = RequestContext & Proved<A>;
+export type RequestFor<A extends Access> = RequestContext & Authenticated<A>;
 
-type Known = Readonly<{ userId: UserId }>;
-type Proved<A extends Access> = A extends
+type AuthenticatedUser = Readonly<{ userId: UserId }>;
+type Authenticated<A extends Access> = A extends
   | "anonymous"
   | "client"
   | "agent"
@@ -84,9 +84,9 @@ type Proved<A extends Access> = A extends
   : A extends "project:READER"
     ? ResolvedProject
     : A extends `project:${Role}`
-      ? Known & ResolvedProject
+      ? AuthenticatedUser & ResolvedProject
       : A extends `team:${Role}`
-        ? Known & ResolvedTeam
+        ? AuthenticatedUser & ResolvedTeam
         : A extends `company:${Role}`
-          ? Known & ResolvedCompany
-          : Known;
+          ? AuthenticatedUser & ResolvedCompany
+          : AuthenticatedUser;

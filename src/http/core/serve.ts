@@ -69,11 +69,11 @@ async function serveInOrder(
   // An application proves itself in the handler: its answer is not for another caller with the same key.
   const isRepeatable = route.method === "post" && route.access !== "client";
   const key = isRepeatable ? ctx.get("idempotency-key") : "";
-  const proved = { deps, gate };
-  const admitHere = () => admission((first) => admit(ctx, matched, proved, first));
+  const gateDeps = { deps, gate };
+  const admitHere = () => admission((first) => admit(ctx, matched, gateDeps, first));
   // Under a key, an answer that is kept comes before everything that may have changed since.
   const made = key === "" ? await admitHere() : undefined;
-  const caller = made?.first.caller ?? (await prove(ctx, matched, proved));
+  const caller = made?.first.caller ?? (await authenticate(ctx, matched, gateDeps));
 
   // A reader that stalls holds a process, or a file, for as long.
   if (route.reply === "stream" || route.alsoAs !== undefined) watchConnection(ctx, transferLimits);
@@ -148,7 +148,7 @@ async function admit(
   const { route, params } = matched;
   // A path whose parameters cannot be read is refused later, with its reason.
   const isOpen = params !== undefined && (await route.isOpen?.(params, machinery.deps)) === true;
-  const caller = await prove(ctx, matched, machinery, isOpen);
+  const caller = await authenticate(ctx, matched, machinery, isOpen);
   const ofRoute = neededHere(route, params, caller);
   const needed = isOpen && ofRoute ? { ...ofRoute, role: null } : ofRoute;
   const resolved = needed && (await resolveOwner(machinery.gate, params, caller, needed));
@@ -158,7 +158,7 @@ async function admit(
 }
 
 /** Who calls, with the scope that the operation needs. @throws Refusal 403 */
-async function prove(
+async function authenticate(
   ctx: Context,
   { route }: MatchedRoute,
   { deps, gate }: Pick<Machinery, "deps" | "gate">,

@@ -49,7 +49,7 @@ export type Directory = Readonly<{
    *
    * @throws DirectoryUnavailable
    */
-  prove: (settings: DirectorySettings, dn: string | null, password: string) => Promise<boolean>;
+  authenticate: (settings: DirectorySettings, dn: string | null, password: string) => Promise<boolean>;
 }>;
 
 /** Loaded at the first login by LDAP: most instances never need it. */
@@ -59,7 +59,7 @@ const library = () => import("ldapts");
 const limitsDefault: DirectoryLimits = { connectMs: 3_000, operationMs: 4_000 };
 
 /** Result codes of a bind (RFC 4511, appendix A) that mean "not this password", or not now. */
-const notProved: ReadonlySet<number> = new Set([
+const notAuthenticated: ReadonlySet<number> = new Set([
   19, // constraintViolation: locked by a password policy
   32, // noSuchObject
   34, // invalidDNSyntax
@@ -99,7 +99,7 @@ export function openDirectory(
         if (bindDn !== "") await client.bind(bindDn, bindPassword ?? "");
         return await search(client, settings, wanted);
       }),
-    prove: async (settings, dn, password) => {
+    authenticate: async (settings, dn, password) => {
       // RFC 4513, 5.1.2: without a password the bind succeeds and proves nothing.
       if (password === "") return false;
       const { ResultCodeError } = await library();
@@ -109,7 +109,7 @@ export function openDirectory(
           await client.bind(tried, password);
           return dn !== null;
         } catch (error) {
-          if (error instanceof ResultCodeError && notProved.has(error.code)) return false;
+          if (error instanceof ResultCodeError && notAuthenticated.has(error.code)) return false;
           throw error;
         }
       });

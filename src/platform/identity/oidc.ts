@@ -20,7 +20,7 @@ export type OidcParties = Readonly<{
 /** What a login has to find again in its answer. */
 export type OidcSecrets = Readonly<{ state: string; nonce: string; codeVerifier: string }>;
 
-export type OidcProof = Readonly<{
+export type OidcIdentity = Readonly<{
   /** Unique within the issuer, for ever. */
   subject: string;
   email: string | null;
@@ -92,7 +92,7 @@ export async function redeemOidc(
   metadata: ServerMetadata,
   parties: OidcParties,
   { query, secrets }: Readonly<{ query: string; secrets: OidcSecrets }>,
-): Promise<OidcProof> {
+): Promise<OidcIdentity> {
   const openid = await library();
   const configuration = configurationOf(openid, metadata, parties);
   configuration[openid.customFetch] = guardedFetch(outbound);

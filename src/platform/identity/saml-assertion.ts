@@ -3,7 +3,7 @@ import { outsideList } from "../outside-list.ts";
 import { SamlRefused } from "./saml-xml.ts";
 
 /** Who a provider says the person is, all of it signed. */
-export type SamlProof = Readonly<{
+export type SamlIdentity = Readonly<{
   assertionId: string;
   /** Until when the same assertion must not be taken again. */
   expiresAt: Date;
@@ -68,7 +68,7 @@ export type Expected = Readonly<{
  *
  * @throws SamlRefused
  */
-export function readAssertion(parsed: unknown, expected: Expected): SamlProof {
+export function readAssertion(parsed: unknown, expected: Expected): SamlIdentity {
   const checked = z.object({ Assertion }).safeParse(parsed);
   if (!checked.success) {
     const where = checked.error.issues[0]?.path.join(".") ?? "";

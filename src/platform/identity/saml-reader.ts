@@ -1,7 +1,7 @@
 import { invariant } from "../invariant.ts";
 import { ParserTask } from "../parser/parser.ts";
 import { TooComplex } from "../parser/refusal.ts";
-import type { SamlParties, SamlProof } from "./saml.ts";
+import type { SamlParties, SamlIdentity } from "./saml.ts";
 import type { SamlAnswer, SamlQuestion } from "./saml-task.ts";
 import { SamlRefused } from "./saml-xml.ts";
 
@@ -16,7 +16,7 @@ export async function readSamlResponse(
   parties: SamlParties,
   response: string,
   now: Date,
-): Promise<SamlProof> {
+): Promise<SamlIdentity> {
   const answer = await answerOf({ kind: "response", parties, response, now });
   invariant("proof" in answer, "a proof was requested");
   return answer.proof;

@@ -1,4 +1,4 @@
-import { type SamlParties, type SamlProof, SamlRefused, verifySamlResponse } from "./saml.ts";
+import { type SamlParties, type SamlIdentity, SamlRefused, verifySamlResponse } from "./saml.ts";
 import { samlSsoUrl } from "./saml-xml.ts";
 
 export type SamlQuestion =
@@ -6,7 +6,7 @@ export type SamlQuestion =
   | Readonly<{ kind: "metadata"; metadata: string; issuer: string }>;
 
 export type SamlAnswer =
-  | Readonly<{ proof: SamlProof }>
+  | Readonly<{ proof: SamlIdentity }>
   | Readonly<{ ssoUrl: string }>
   | Readonly<{ refused: string }>;
 

@@ -1,10 +1,10 @@
 import type { SAML } from "@node-saml/node-saml";
 
-import { readAssertion, type SamlProof } from "./saml-assertion.ts";
+import { readAssertion, type SamlIdentity } from "./saml-assertion.ts";
 import { parseSamlXml, SamlRefused } from "./saml-xml.ts";
 import type { XmlElement } from "./xml.ts";
 
-export type { SamlProof } from "./saml-assertion.ts";
+export type { SamlIdentity } from "./saml-assertion.ts";
 export { SamlRefused } from "./saml-xml.ts";
 
 /** This instance as one connection's provider knows it, and how that provider is known here. */
@@ -58,7 +58,7 @@ export async function verifySamlResponse(
   parties: SamlParties,
   response: string,
   now: Date,
-): Promise<SamlProof> {
+): Promise<SamlIdentity> {
   const root = parseSamlXml(Buffer.from(response, "base64").toString("utf8"));
   checkEnvelope(root, parties);
   const assertion = await signedAssertion(parties, response);

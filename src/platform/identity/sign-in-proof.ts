@@ -4,7 +4,7 @@ import { Sealed } from "../../events/core/sealed.ts";
 import { loginConnectionSubject } from "../../events/login/connection.ts";
 import type { Vault } from "../key/vault.ts";
 
-type ProofRow = Readonly<{
+type SignInRow = Readonly<{
   code_hash: string;
   connection_id: string;
   sealed: Sealed;
@@ -12,7 +12,7 @@ type ProofRow = Readonly<{
 }>;
 
 /** A browser follows a redirect at once. */
-const proofLifeMs = 2 * 60_000;
+const signInLifeMs = 2 * 60_000;
 
 export type Deps = Readonly<{ db: Knex; vault: Vault; now: () => Date }>;
 
@@ -41,29 +41,29 @@ export async function firstUse(
 }
 
 /** Stores the proof of a login at a provider. @returns the code with which the browser takes it, once */
-export async function keepProof(
+export async function storeSignIn(
   { db, vault, now }: Deps,
   connectionId: string,
-  proof: unknown,
+  result: unknown,
 ): Promise<string> {
-  await db<ProofRow>("public.sign_in_proof").where("expires_at", "<", now()).delete();
+  await db<SignInRow>("public.sign_in_proof").where("expires_at", "<", now()).delete();
   const code = randomBytes(32).toString("base64url");
-  await db<ProofRow>("public.sign_in_proof").insert({
+  await db<SignInRow>("public.sign_in_proof").insert({
     code_hash: sha256(code),
     connection_id: connectionId,
-    sealed: await vault.seal(loginConnectionSubject(connectionId), JSON.stringify(proof)),
-    expires_at: new Date(now().getTime() + proofLifeMs),
+    sealed: await vault.seal(loginConnectionSubject(connectionId), JSON.stringify(result)),
+    expires_at: new Date(now().getTime() + signInLifeMs),
   });
   return code;
 }
 
 /** Takes the proof of a code; undefined when the code is unknown, used or expired. */
-export async function takeProof(
+export async function takeSignIn(
   { db, vault, now }: Deps,
   connectionId: string,
   code: string,
 ): Promise<unknown> {
-  const [row] = await db<ProofRow>("public.sign_in_proof")
+  const [row] = await db<SignInRow>("public.sign_in_proof")
     .where({ code_hash: sha256(code), connection_id: connectionId })
     .delete()
     .returning(["sealed", "expires_at"]);

@@ -68,8 +68,8 @@ export function lfsTokens(vault: Pick<Vault, "digest">, now: () => Date): LfsTok
       const leftSeconds = endsAt && Math.floor(endsAt.getTime() / 1_000) - atSeconds;
       const expiresInSeconds = Math.max(0, Math.min(lifeSeconds, leftSeconds ?? lifeSeconds));
       const expiresAt = atSeconds + expiresInSeconds;
-      const proof = [keyId, tokenId ?? null, passwordMark ?? null];
-      const claims = [expiresAt, userId, alias, projectId, operation, ...proof];
+      const credential = [keyId, tokenId ?? null, passwordMark ?? null];
+      const claims = [expiresAt, userId, alias, projectId, operation, ...credential];
       return { token: prefix + signed(vault, purpose, claims), expiresInSeconds };
     },
     verify(token) {
@@ -80,8 +80,8 @@ export function lfsTokens(vault: Pick<Vault, "digest">, now: () => Date): LfsTok
       const [expires, userId, alias, projectId, operation, keyId, tokenId, mark] = claims.data;
       const endsAt = new Date(expires * 1_000);
       if (now() >= endsAt) return undefined;
-      const proof = { keyId, tokenId: tokenId ?? undefined, passwordMark: mark ?? undefined };
-      return { userId, alias, projectId, operation, ...proof, endsAt };
+      const credential = { keyId, tokenId: tokenId ?? undefined, passwordMark: mark ?? undefined };
+      return { userId, alias, projectId, operation, ...credential, endsAt };
     },
   };
 }

@@ -61,7 +61,7 @@ export function findOAuthCaller(db: Knex, tokenHash: string): Promise<TokenCalle
 }
 
 /** The credentials that a user got a self-contained token with; their row has to exist still. */
-export type GrantProof =
+export type GrantCredential =
   | Readonly<{ userId: string; via: "token" | "oauth"; tokenId: string }>
   | Readonly<{ userId: string; via: "password" }>;
 
@@ -70,28 +70,28 @@ export type GrantHolderRow = Pick<UserRow, "is_admin" | "password_hash"> &
   Readonly<{ expires_at: Date | null }>;
 
 /** The user of such a token, in one round trip; undefined when they, or what they proved themselves by, are gone. */
-export function findGrantHolder(db: Knex, proof: GrantProof): Promise<GrantHolderRow | undefined> {
+export function findGrantHolder(db: Knex, credential: GrantCredential): Promise<GrantHolderRow | undefined> {
   const query = db("app_user")
-    .where("app_user.id", proof.userId)
+    .where("app_user.id", credential.userId)
     .whereNull("app_user.banned_at")
     .whereNull("app_user.forgotten_at");
   const of = ["app_user.id as user_id", "app_user.is_admin", "app_user.password_hash"];
   const noApplication = db.raw("null as application_id, null as owner_id");
-  if (proof.via === "password") {
+  if (credential.via === "password") {
     const endless = db.raw("null as expires_at");
     return query.first<GrantHolderRow | undefined>(...of, endless, noApplication);
   }
-  if (proof.via === "token") {
+  if (credential.via === "token") {
     return query
       .join("access_token", "access_token.user_id", "app_user.id")
-      .where("access_token.id", proof.tokenId)
+      .where("access_token.id", credential.tokenId)
       .first<GrantHolderRow | undefined>(...of, "access_token.expires_at", noApplication);
   }
   return query
     .join("oauth_authorization as a", "a.user_id", "app_user.id")
     .join("oauth_application as b", "b.id", "a.application_id")
     .join("app_user as owner", "owner.id", "b.owner_id")
-    .where({ "a.id": proof.tokenId, "b.is_registered": true })
+    .where({ "a.id": credential.tokenId, "b.is_registered": true })
     .whereNull("owner.banned_at")
     .whereNull("owner.forgotten_at")
     .first<GrantHolderRow | undefined>(

@@ -160,19 +160,19 @@ describe("Basic authentication", () => {
 describe("git's credentials", () => {
   const { client } = authenticate(app.deps);
   const socket = { remoteAddress: "127.0.0.1" };
-  const prove = (login: string, secret: string) =>
+  const authenticateBy = (login: string, secret: string) =>
     client({ req: { socket } } as Context, basicAuth(login, secret));
 
   it("are the account's password, or a token under any name", async () => {
-    expect((await prove("anna", anna.password))?.userId).to.equal(anna.id);
-    expect((await prove("oauth2", anna.token))?.userId).to.equal(anna.id);
+    expect((await authenticateBy("anna", anna.password))?.userId).to.equal(anna.id);
+    expect((await authenticateBy("oauth2", anna.token))?.userId).to.equal(anna.id);
     const readOnly = await app.givenToken(anna.id, ["PROJECT_READ"]);
-    expect((await prove("x", readOnly))?.scopes).to.deep.equal(new Set(["PROJECT_READ"]));
+    expect((await authenticateBy("x", readOnly))?.scopes).to.deep.equal(new Set(["PROJECT_READ"]));
   });
 
   it("are nothing else", async () => {
-    expect(await prove("anna", "wrong password")).to.equal(null);
-    expect(await prove("anna", newToken("lfat"))).to.equal(null);
-    expect(await prove("anna", "p".repeat(1000))).to.equal(null);
+    expect(await authenticateBy("anna", "wrong password")).to.equal(null);
+    expect(await authenticateBy("anna", newToken("lfat"))).to.equal(null);
+    expect(await authenticateBy("anna", "p".repeat(1000))).to.equal(null);
   });
 });

@@ -74,7 +74,7 @@ async function directoryWith(slippedIn: Buffer = Buffer.alloc(0)): Promise<Direc
   return { url, ...tls, baseDn: "dc=example,dc=org", ...reading, ...names };
 }
 
-const prove = (settings: DirectorySettings) => directory.prove(settings, "cn=anna", "guess");
+const prove = (settings: DirectorySettings) => directory.authenticate(settings, "cn=anna", "guess");
 
 describe("a connection that StartTLS made safe", () => {
   it("gets the refusal of the password from the directory itself", async () => {

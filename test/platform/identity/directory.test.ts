@@ -110,23 +110,23 @@ describe("a directory", () => {
 
   it("proves the right password and no other", async () => {
     const dn = (await find("anna"))?.dn ?? "";
-    expect(await directory.prove(settings, dn, "anna's")).to.equal(true);
+    expect(await directory.authenticate(settings, dn, "anna's")).to.equal(true);
     for (const wrong of ["anna", "ANNA'S", "anna's ", "boris'", "\0", "x".repeat(5_000)]) {
-      expect(await directory.prove(settings, dn, wrong), wrong.slice(0, 20)).to.equal(false);
+      expect(await directory.authenticate(settings, dn, wrong), wrong.slice(0, 20)).to.equal(false);
     }
   });
 
   it("proves nobody by an empty password, although the server accepts that bind", async () => {
     for (const login of ["anna", "nopassword"]) {
       const dn = (await find(login))?.dn ?? "";
-      expect(await directory.prove(settings, dn, "")).to.equal(false);
+      expect(await directory.authenticate(settings, dn, "")).to.equal(false);
     }
     const dn = (await find("nopassword"))?.dn ?? "";
-    expect(await directory.prove(settings, dn, "guess")).to.equal(false);
+    expect(await directory.authenticate(settings, dn, "guess")).to.equal(false);
   });
 
   it("proves nobody where there is no entry, after the same work", async () => {
-    expect(await directory.prove(settings, null, "anna's")).to.equal(false);
+    expect(await directory.authenticate(settings, null, "anna's")).to.equal(false);
   });
 
   it("is not believed to be searchable with a wrong password of the reader's", async () => {
@@ -146,7 +146,7 @@ describe("a directory behind TLS", () => {
     for (const over of [tls, startTls]) {
       expect((await find("anna", over))?.alias).to.equal("anna");
       const dn = `cn=person-0,${peopleDn}`;
-      expect(await directory.prove({ ...settings, ...over }, dn, "anna's")).to.equal(true);
+      expect(await directory.authenticate({ ...settings, ...over }, dn, "anna's")).to.equal(true);
     }
   });
 
@@ -187,7 +187,7 @@ describe("a directory that is out of order", () => {
     // Ports below 1024 are given to no test server.
     const nowhere = { ...settings, url: "ldap://127.0.0.1:1" };
     await unavailable(directory.find(nowhere, { login: "anna" }), /ECONNREFUSED/);
-    await unavailable(directory.prove(nowhere, "cn=x", "secret"), /ECONNREFUSED/);
+    await unavailable(directory.authenticate(nowhere, "cn=x", "secret"), /ECONNREFUSED/);
   });
 
   it("is waited for no longer than the limit when it never answers", async () => {
@@ -260,15 +260,15 @@ describe("a directory that cannot be trusted", () => {
     const { port } = await agreeing();
     const trusting = openDirectory({ guard: directoryGuard([`localhost:${port}`]) });
     const over = { ...settings, url: `ldap://localhost:${port}` };
-    expect(await trusting.prove(over, "cn=x", "guess")).to.equal(true);
-    expect(await trusting.prove(over, null, "guess")).to.equal(false);
+    expect(await trusting.authenticate(over, "cn=x", "guess")).to.equal(true);
+    expect(await trusting.authenticate(over, null, "guess")).to.equal(false);
   });
 
   it("is not listened to when it says too much", async () => {
     const { port } = await agreeing("x".repeat(2 * 1024 * 1024));
     const trusting = openDirectory({ guard: directoryGuard([`localhost:${port}`]) });
     const over = { ...settings, url: `ldap://localhost:${port}` };
-    await unavailable(trusting.prove(over, "cn=x", "guess"), /./);
+    await unavailable(trusting.authenticate(over, "cn=x", "guess"), /./);
   });
 
   for (const named of [true, false]) {
@@ -280,7 +280,7 @@ describe("a directory that cannot be trusted", () => {
         port,
       };
       const strict = openDirectory({ guard: { check: () => address, isAllowed: () => false } });
-      await unavailable(strict.prove(settings, "cn=x", "guess"), /not allowed/);
+      await unavailable(strict.authenticate(settings, "cn=x", "guess"), /not allowed/);
       if (named) expect(connections).to.equal(0);
     });
   }

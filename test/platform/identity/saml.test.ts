@@ -2,7 +2,7 @@ import { expect } from "chai";
 
 import {
   type SamlParties,
-  type SamlProof,
+  type SamlIdentity,
   SamlRefused,
   samlRequestUrl,
   samlServiceMetadata,
@@ -28,7 +28,7 @@ const answerOf = (over: Partial<Said> = {}) => idp.answer(parties, { ...anna, ..
 const decoded = (answer: string) => Buffer.from(answer, "base64").toString("utf8");
 const encoded = (xml: string) => Buffer.from(xml).toString("base64");
 
-async function refuses(work: Promise<SamlProof>, why: RegExp): Promise<void> {
+async function refuses(work: Promise<SamlIdentity>, why: RegExp): Promise<void> {
   const error = await work.then(
     (proof) => expect.fail(`it was accepted: ${JSON.stringify(proof)}`),
     (thrown: unknown) => thrown,
@@ -282,7 +282,7 @@ describe("a comment in a name", () => {
       expect(commented).not.to.equal(answer);
       const proof = await verify(encoded(commented)).catch((error: unknown) => error);
       if (proof instanceof SamlRefused) return;
-      expect((proof as SamlProof).nameId).to.equal(nameId);
+      expect((proof as SamlIdentity).nameId).to.equal(nameId);
     });
   }
 

@@ -220,10 +220,10 @@ async function mustMayApprove(
       "The project lets nobody approve a request of their own, or with their commits.";
     throw new Refusal("unprocessable", "approval.own", message);
   }
-  if (configuration.requirePasswordToApprove) await mustProvePassword(password, request, deps);
+  if (configuration.requirePasswordToApprove) await mustGivePassword(password, request, deps);
 }
 
-async function mustProvePassword(
+async function mustGivePassword(
   password: string | undefined,
   { userId, ip }: Writing,
   { db, lockout }: Deps,

@@ -27,7 +27,7 @@ import { type Route, route } from "../../core/route.ts";
 import { instant } from "../../core/schema.ts";
 import { stateOfRepository } from "../../protocol/package/core/document.ts";
 import { localSources, mustAllowDeletion } from "../../protocol/package/core/source.ts";
-import { provedStamp } from "../../protocol/package/core/stamp.ts";
+import { authenticatedStamp } from "../../protocol/package/core/stamp.ts";
 import { change } from "../../protocol/package/core/store.ts";
 import { packageNotFound, versionNotFound } from "../package/request.ts";
 import {
@@ -235,7 +235,7 @@ async function mustFindDeletable(
 
 async function removePackage(of: PackageIn, request: RequestContext, deps: Deps): Promise<void> {
   const { id: packageId } = await mustFindDeletable(of, request, deps);
-  const stamp = provedStamp(request, deps);
+  const stamp = authenticatedStamp(request, deps);
   const command = { type: "DeletePackageVersion", packageId, ...stamp } as const;
   for (;;) {
     const ids = await liveVersionIds(deps.db, packageId, deletedAtOnce);

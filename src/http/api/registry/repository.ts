@@ -23,7 +23,7 @@ import type { Deps } from "../../core/deps.ts";
 import { listed } from "../../core/paging.ts";
 import type { RequestContext } from "../../core/request.ts";
 import { type Route, type RoutePath, route } from "../../core/route.ts";
-import { provedStamp } from "../../protocol/package/core/stamp.ts";
+import { authenticatedStamp } from "../../protocol/package/core/stamp.ts";
 import { ChangedRepository, NewRepository } from "./body.ts";
 import {
   instanceByProject,
@@ -210,7 +210,7 @@ async function create(body: NewRepository, request: RequestContext, deps: Deps) 
     packageType,
     description: description || null,
     settings: await settingsOf(body, { repositoryId, owner, packageType }, deps),
-    ...provedStamp(request, deps),
+    ...authenticatedStamp(request, deps),
   } as const;
   await request.executeProcess((metadata) =>
     createRegistryRepository(commandDeps(deps), command, metadata),
@@ -236,7 +236,7 @@ async function reconfigure(
     owner,
     ...(description !== undefined && { description: description || null }),
     settings: await changedSettings(body, { repositoryId, owner, packageType }, deps),
-    ...provedStamp(request, deps),
+    ...authenticatedStamp(request, deps),
   } as const;
   await request.execute(registryRepository, id, command);
   return presentRepository(await mustFindRepository(id, request, deps));
@@ -248,7 +248,7 @@ async function remove(id: string, request: RequestContext, deps: Deps): Promise<
     type: "DeleteRegistryRepository",
     owner: ownerOf(request),
     isIncluded: await isIncluded(deps.db, id),
-    ...provedStamp(request, deps),
+    ...authenticatedStamp(request, deps),
   } as const;
   await request.executeProcess((metadata) =>
     deleteRegistryRepository(commandDeps(deps), { id, name, command }, metadata),

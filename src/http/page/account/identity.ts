@@ -9,7 +9,7 @@ import {
   type ExternalIdentityRow,
   identitiesOf,
 } from "../../../projections/login/external-identity.ts";
-import { personOf, proveByDirectory } from "../../protocol/ldap/login.ts";
+import { personOf, authenticateByDirectory } from "../../protocol/ldap/login.ts";
 import { beginOidc } from "../../protocol/oidc/login.ts";
 import { beginSaml } from "../../protocol/saml/login.ts";
 import { type Html, html } from "../core/html.ts";
@@ -76,10 +76,10 @@ async function connectByDirectory(
 ): Promise<PageAnswer> {
   const connection = await openConnection("LDAP", connectionId, deps);
   const run = async (): Promise<PageAnswer> => {
-    const entry = await proveByDirectory(connection, form, visit, deps);
+    const entry = await authenticateByDirectory(connection, form, visit, deps);
     if (entry === null) return await identityPage(visit, deps, "Name and password do not match.");
-    const proved = { connection, person: personOf(connection, entry) };
-    await connect(proved, visit.userId, "person", visit, deps);
+    const authenticated = { connection, person: personOf(connection, entry) };
+    await connect(authenticated, visit.userId, "person", visit, deps);
     return { redirect: identityPath };
   };
   return showingRefusals(["forbidden", "conflict"], run, (wrong) =>

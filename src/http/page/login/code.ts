@@ -30,7 +30,7 @@ const submit = page({
     if (ticket === undefined || user === undefined) return startAgain;
     const { ip, requestId } = visit;
     try {
-      await deps.secondFactor.prove({ user, code: form.code, ip, requestId });
+      await deps.secondFactor.verify({ user, code: form.code, ip, requestId });
     } catch (error) {
       if (error instanceof Refusal && error.kind === "forbidden") {
         return codeForm(visit, error.message);

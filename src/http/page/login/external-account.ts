@@ -40,9 +40,9 @@ export type ExternalPerson = Readonly<{
   surname: string | null;
 }>;
 
-export type Proved = Readonly<{ connection: LoginConnection; person: ExternalPerson }>;
+export type AuthenticatedPerson = Readonly<{ connection: LoginConnection; person: ExternalPerson }>;
 
-export function identityOf({ connection, person }: Proved): Identity {
+export function identityOf({ connection, person }: AuthenticatedPerson): Identity {
   const connectionId = LoginConnectionId.parse(connection.id);
   return { connectionId, subject: JSON.stringify(person.subject) };
 }
@@ -53,17 +53,17 @@ export function identityOf({ connection, person }: Proved): Identity {
  *
  * @throws Refusal 403 with why there is none
  */
-export async function accountOf(proved: Proved, visit: Visit, deps: Deps): Promise<UserId> {
-  const linked = await linkedAccount(commandDeps(deps), identityOf(proved));
+export async function accountOf(authenticated: AuthenticatedPerson, visit: Visit, deps: Deps): Promise<UserId> {
+  const linked = await linkedAccount(commandDeps(deps), identityOf(authenticated));
   if (linked?.exists) return await shown(linked, deps);
-  const email = Email.safeParse(proved.person.email);
+  const email = Email.safeParse(authenticated.person.email);
   const holder = email.success ? await findLogin(deps.db, email.data) : undefined;
-  if (holder === undefined) return await register(proved, email.data, visit, deps);
+  if (holder === undefined) return await register(authenticated, email.data, visit, deps);
   // It may be the account that this person, logging in twice at once, was given a moment ago.
-  const meanwhile = await linkedAccount(commandDeps(deps), identityOf(proved));
+  const meanwhile = await linkedAccount(commandDeps(deps), identityOf(authenticated));
   if (meanwhile?.exists) return await shown(meanwhile, deps);
-  mustBeLinkable(holder, proved);
-  return await connect(proved, holder.id, "email", visit, deps);
+  mustBeLinkable(holder, authenticated);
+  return await connect(authenticated, holder.id, "email", visit, deps);
 }
 
 /** The account may have been made a moment ago, by the same person who logs in twice at once. */
@@ -78,10 +78,10 @@ async function shown({ userId, position }: Linked, deps: Deps): Promise<UserId> 
  * has proved it: an e-mail that is confirmed by a setting proves nothing. Otherwise a person who registered
  * with the e-mail of another first would share their account, or get it. Administrators connect in person.
  */
-function mustBeLinkable(holder: UserRow, proved: Proved): void {
-  const proves = proved.connection.details.trustEmail && proved.person.emailVerified;
+function mustBeLinkable(holder: UserRow, authenticated: AuthenticatedPerson): void {
+  const proves = authenticated.connection.details.trustEmail && authenticated.person.emailVerified;
   if (proves && holder.is_email_proved && !holder.is_admin && holder.banned_at === null) return;
-  const { name } = proved.connection.details;
+  const { name } = authenticated.connection.details;
   const message =
     `There is an account with your e-mail already. Log in to it as you are used to, and connect ` +
     `${name} in the console.`;
@@ -94,13 +94,13 @@ function mustBeLinkable(holder: UserRow, proved: Proved): void {
  * @throws Refusal 409 `external_identity.taken`
  */
 export async function connect(
-  proved: Proved,
+  authenticated: AuthenticatedPerson,
   userId: UserId,
   linkedBy: "email" | "person",
   visit: Visit,
   deps: Deps,
 ): Promise<UserId> {
-  const link = { identity: identityOf(proved), userId, linkedBy };
+  const link = { identity: identityOf(authenticated), userId, linkedBy };
   await visit.executeProcess(async () =>
     linkIdentity(commandDeps(deps), link, await metadataFor(userId, visit, deps)),
   );
@@ -108,12 +108,12 @@ export async function connect(
 }
 
 async function register(
-  proved: Proved,
+  authenticated: AuthenticatedPerson,
   email: string | undefined,
   visit: Visit,
   deps: Deps,
 ): Promise<UserId> {
-  const { connection, person } = proved;
+  const { connection, person } = authenticated;
   const settings = await deps.settings();
   const { kind, name } = connection.details;
   if (!registers(connection.details, settings)) {
@@ -134,7 +134,7 @@ async function register(
     aliasWish: person.aliasWish,
   };
   const { userId } = await visit.executeProcess(async (metadata) => {
-    const made = await registerIdentity(commandDeps(deps), identityOf(proved), newUser, metadata);
+    const made = await registerIdentity(commandDeps(deps), identityOf(authenticated), newUser, metadata);
     const introduced = await introduce(made.userId, person, visit, deps);
     return introduced === undefined ? made : { ...made, ...introduced };
   });

@@ -1,12 +1,12 @@
 import { Refusal } from "../../../platform/refusal.ts";
 import { signIn } from "../../access/session.ts";
 import type { PageAnswer, PageDeps, Visit } from "../core/route.ts";
-import { accountOf, connect, type Proved } from "./external-account.ts";
+import { accountOf, connect, type AuthenticatedPerson } from "./external-account.ts";
 import { type Attempt, endAttempt } from "./sign-in-attempt.ts";
 
 /** The last step of every login elsewhere: a session, or the identity connected to who is logged in. */
 export async function finishLogin(
-  proved: Proved,
+  authenticated: AuthenticatedPerson,
   attempt: Pick<Attempt, "linkTo" | "returnTo">,
   visit: Visit,
   deps: PageDeps,
@@ -17,11 +17,11 @@ export async function finishLogin(
       const message = "You are not logged in as who wanted to connect this any more.";
       throw new Refusal("forbidden", "sso.other_person", message);
     }
-    await connect(proved, attempt.linkTo, "person", visit, deps);
+    await connect(authenticated, attempt.linkTo, "person", visit, deps);
     return { redirect: attempt.returnTo, cookies: [endAttempt] };
   }
-  const userId = await accountOf(proved, visit, deps);
-  const via = proved.connection.details.kind;
+  const userId = await accountOf(authenticated, visit, deps);
+  const via = authenticated.connection.details.kind;
   const answer = await signIn(visit, { userId, via, returnTo: attempt.returnTo }, deps);
   return { ...answer, cookies: [...(answer.cookies ?? []), endAttempt] };
 }

@@ -60,10 +60,10 @@ const submit = page({
     const again = (wrong: string): PageAnswer =>
       loginForm({ connection, visit, returnTo, login, wrong });
     const run = async (): Promise<PageAnswer> => {
-      const entry = await proveByDirectory(connection, { login, password }, visit, deps);
+      const entry = await authenticateByDirectory(connection, { login, password }, visit, deps);
       if (entry === null) return again("Name and password do not match.");
-      const proved = { connection, person: personOf(connection, entry) };
-      return await finishLogin(proved, { returnTo, linkTo: null }, visit, deps);
+      const authenticated = { connection, person: personOf(connection, entry) };
+      return await finishLogin(authenticated, { returnTo, linkTo: null }, visit, deps);
     };
     return showingRefusals(["forbidden"], run, again);
   },
@@ -86,7 +86,7 @@ const logins = new Limit({
  *
  * @throws Refusal 403 `auth.locked`, 503 `auth.busy`, `sso.directory_unavailable`
  */
-export async function proveByDirectory(
+export async function authenticateByDirectory(
   connection: ConnectionOf<"LDAP">,
   { login, password }: Readonly<{ login: string; password: string }>,
   visit: Visit,
@@ -99,7 +99,7 @@ export async function proveByDirectory(
     const entry = await deps.directory.find(settings, { login });
     const account = await accountKey(connection, entry, login, deps);
     return await deps.lockout.guard({ account, ip: visit.ip }, async () => {
-      const right = await deps.directory.prove(settings, entry?.dn ?? null, password);
+      const right = await deps.directory.authenticate(settings, entry?.dn ?? null, password);
       return right ? entry : null;
     });
   } catch (error) {

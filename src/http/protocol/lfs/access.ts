@@ -68,9 +68,9 @@ export async function mayStillUpload(
   return (await accessOfPusher(db, { project, caller: opened }, now())) !== undefined;
 }
 
-type Proving = Pick<LfsAccessDeps, "db" | "now" | "lfsTokens">;
+type GrantDeps = Pick<LfsAccessDeps, "db" | "now" | "lfsTokens">;
 
-async function isGood(grant: LfsGrant, { db, lfsTokens, now }: Proving): Promise<boolean> {
+async function isGood(grant: LfsGrant, { db, lfsTokens, now }: GrantDeps): Promise<boolean> {
   const { userId, keyId, tokenId, passwordMark } = grant;
   if (keyId === null && tokenId === undefined) {
     const row = await findUserById(db, userId);

@@ -43,7 +43,7 @@ export function lfsHttp(deps: LfsHttpDeps): Middleware {
       const names = { ownerAlias, projectAlias };
       const known = Object.values(names).every((name) => Alias.safeParse(name).success);
       if (!known) throw new Refusal("not_found", "project.not_found", "Project not found.");
-      const prove = async (operation: LfsOperation) => {
+      const authenticate = async (operation: LfsOperation) => {
         const access = await lfsAccess(ctx, operation, names, { ...deps, lfsTokens: tokens });
         const { caller } = access;
         const sshKeyId = access.grant?.keyId ?? undefined;
@@ -57,7 +57,7 @@ export function lfsHttp(deps: LfsHttpDeps): Middleware {
       const request: LfsRequest = {
         ctx,
         params,
-        prove,
+        authenticate,
         tokens,
         bytesLeft: deps.bytesLeft,
         hold: deps.hold,

@@ -40,7 +40,7 @@ const list: LfsCall = {
   path: /^locks$/,
   operationId: "lfs-list-locks",
   async handle(request, deps) {
-    const { project } = await request.prove("download");
+    const { project } = await request.authenticate("download");
     const query = checked(ListQuery, given(request.ctx.query));
     const { rows, next } = await found(deps, project.id, query);
     lfsAnswer(request, 200, { locks: rows.map(present), ...next });
@@ -52,7 +52,7 @@ const verify: LfsCall = {
   path: /^locks\/verify$/,
   operationId: "lfs-verify-locks",
   async handle(request, deps) {
-    const { project, caller } = await request.prove("upload");
+    const { project, caller } = await request.authenticate("upload");
     const { rows, next } = await page(deps, project.id, await lfsBody(request, PageQuery));
     const ours = rows.filter(({ locked_by_id }) => locked_by_id === caller.userId);
     const theirs = rows.filter(({ locked_by_id }) => locked_by_id !== caller.userId);
@@ -65,7 +65,7 @@ const create: LfsCall = {
   path: /^locks$/,
   operationId: "lfs-lock",
   async handle(request, deps) {
-    const { project, caller } = await request.prove("upload");
+    const { project, caller } = await request.authenticate("upload");
     const path = lockPath(
       (await lfsBody(request, z.object({ path: z.string().min(1).max(pathLengthMax) }))).path,
     );
@@ -92,7 +92,7 @@ const unlock: LfsCall = {
   path: /^locks\/(?<id>[^/]{1,64})\/unlock$/,
   operationId: "lfs-unlock",
   async handle(request, deps) {
-    const { project, caller, role } = await request.prove("upload");
+    const { project, caller, role } = await request.authenticate("upload");
     const { force } = await lfsBody(request, z.object({ force: z.boolean().default(false) }));
     const id = LfsLockId.safeParse(request.params["id"]);
     const row = id.success ? await findLfsLock(deps.db, project.id, id.data) : undefined;

@@ -42,11 +42,11 @@ const batch: LfsCall = {
   operationId: "lfs-batch",
   async handle(request, deps) {
     // Readers may send a batch; the right to write is checked once the operation is known.
-    await request.prove("download");
+    await request.authenticate("download");
     const body = await lfsBody(request, Batch);
     const { operation, objects, transfers = ["basic"], hash_algo = "sha256" } = body;
     const access =
-      operation === "upload" ? await request.prove("upload") : await request.prove("download");
+      operation === "upload" ? await request.authenticate("upload") : await request.authenticate("download");
     if (hash_algo !== "sha256") {
       throw new Refusal("conflict", "lfs.hash_unknown", "Objects are named by SHA-256 alone.");
     }
@@ -120,7 +120,7 @@ const upload: LfsCall = {
   operationId: "lfs-upload",
   async handle(request, deps) {
     const { ctx, params } = request;
-    const access = await request.prove("upload");
+    const access = await request.authenticate("upload");
     const { caller, project } = access;
     const { userId: by } = caller;
     invariant(by !== null, "nobody uploads without a name");
@@ -165,7 +165,7 @@ const download: LfsCall = {
   operationId: "lfs-download",
   async handle(request, deps) {
     const { ctx, params } = request;
-    const { project } = await request.prove("download");
+    const { project } = await request.authenticate("download");
     const header = (name: string): string => ctx.get(name);
     const find = async () => {
       const { oid: sha256, bytes } = await mustFind(deps, project.id, params["oid"] ?? "");
@@ -182,7 +182,7 @@ const verify: LfsCall = {
   path: /^objects\/verify$/,
   operationId: "lfs-verify",
   async handle(request, deps) {
-    const { project } = await request.prove("upload");
+    const { project } = await request.authenticate("upload");
     const { oid, size } = await lfsBody(request, NamedObject);
     const row = await mustFind(deps, project.id, checked(LfsOid, oid));
     if (Number(row.bytes) !== size) {

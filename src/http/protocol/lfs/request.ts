@@ -18,7 +18,7 @@ export type LfsRequest = Readonly<{
   /** Named groups of the call's path. */
   params: Readonly<Record<string, string | undefined>>;
   /** Who calls, once it is known what they want. @throws when they may not */
-  prove: (operation: LfsOperation) => Promise<LfsAccess>;
+  authenticate: (operation: LfsOperation) => Promise<LfsAccess>;
   tokens: LfsTokens;
   /** What the quota of a project leaves. */
   bytesLeft: (project: LfsAccess["project"]) => Promise<number>;

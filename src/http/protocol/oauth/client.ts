@@ -16,7 +16,7 @@ export type TokenFields = Readonly<{
  *
  * @throws OAuthRefusal 401 `invalid_client`, 400 `invalid_request`
  */
-export async function provenClient(
+export async function authenticatedClient(
   header: string,
   fields: TokenFields,
   { db, vault }: Deps,
@@ -26,20 +26,20 @@ export async function provenClient(
   const expected = client && (await vault.open(client.client_secret));
   const isPublic = client?.is_standalone === true && secret === undefined;
   const isRight = typeof expected === "string" && isSame(secret ?? "", expected);
-  if (client === undefined || (!isPublic && !isRight)) throw unproven();
+  if (client === undefined || (!isPublic && !isRight)) throw unauthenticated();
   return client;
 }
 
 type Named = Readonly<{ id: string; secret: string | undefined }>;
 
 function inBody({ client_id: id, client_secret: secret }: TokenFields): Named {
-  if (id === undefined) throw unproven();
+  if (id === undefined) throw unauthenticated();
   return { id, secret };
 }
 
 function inHeader(header: string, fields: TokenFields): Named {
   const [id, secret] = basicCredentials(header)?.map(formDecoded) ?? [];
-  if (id === undefined || secret === undefined) throw unproven();
+  if (id === undefined || secret === undefined) throw unauthenticated();
   const differs = fields.client_id !== undefined && fields.client_id !== id;
   if (differs || fields.client_secret !== undefined) {
     throw new OAuthRefusal("invalid_request", "The client proves itself in more than one way.");
@@ -56,7 +56,7 @@ function formDecoded(text: string): string | undefined {
   }
 }
 
-function unproven(): OAuthRefusal {
+function unauthenticated(): OAuthRefusal {
   const message = "The application is unknown or not registered, or its secret is wrong.";
   return new OAuthRefusal("invalid_client", message);
 }

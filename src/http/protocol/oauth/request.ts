@@ -62,8 +62,8 @@ export async function readAuthorizeRequest(
     return refuse("unsupported_response_type", "Only response_type=code is known.");
   }
   const challenge = read("challenge");
-  const mustProve = client.is_standalone || isPrivateUse(redirectUri);
-  const wrong = wrongChallenge(mustProve, challenge, read("challengeMethod"));
+  const mustSendChallenge = client.is_standalone || isPrivateUse(redirectUri);
+  const wrong = wrongChallenge(mustSendChallenge, challenge, read("challengeMethod"));
   if (wrong !== undefined) return refuse("invalid_request", wrong);
   const scopes = parseScopes(read("scope") ?? "");
   if (scopes === undefined) return refuse("invalid_scope", "Name scopes that there are.");
@@ -82,12 +82,12 @@ export function answerAt(
 
 /** RFC 7636. What is wrong with it; undefined when nothing. */
 function wrongChallenge(
-  mustProve: boolean,
+  mustSendChallenge: boolean,
   challenge: string | undefined,
   method: string | undefined,
 ): string | undefined {
   if (challenge === undefined && method === undefined) {
-    return mustProve ? "This application must send a code_challenge." : undefined;
+    return mustSendChallenge ? "This application must send a code_challenge." : undefined;
   }
   // A challenge that is the verifier itself protects from nothing.
   if (method !== "S256") return "code_challenge_method must be S256.";

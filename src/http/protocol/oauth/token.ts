@@ -12,7 +12,7 @@ import {
 import type { Deps } from "../../core/deps.ts";
 import type { RequestContext } from "../../core/request.ts";
 import { type Route, route } from "../../core/route.ts";
-import { provenClient } from "./client.ts";
+import { authenticatedClient } from "./client.ts";
 import { inOAuth, OAuthErrorView, OAuthRefusal } from "./error.ts";
 import { accessLifeMs, exchangeCode, type Issued, notGood, refreshTokens } from "./grant.ts";
 import { parseScopes } from "./scope.ts";
@@ -63,7 +63,7 @@ const token = route({
   reply: TokenAnswer,
   secret: true,
   async handle({ body, request }, deps) {
-    const client = await provenClient(request.header("authorization"), body, deps);
+    const client = await authenticatedClient(request.header("authorization"), body, deps);
     return present(await granted(body, client, request, deps));
   },
 });
@@ -135,7 +135,7 @@ const revoke = route({
   body: RevokeRequest,
   reply: "empty",
   async handle({ body, request }, deps) {
-    const client = await provenClient(request.header("authorization"), body, deps);
+    const client = await authenticatedClient(request.header("authorization"), body, deps);
     if (body.token === undefined) throw new OAuthRefusal("invalid_request", "Name the token.");
     const hash = hashToken(body.token);
     const row =

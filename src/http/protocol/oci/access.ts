@@ -10,7 +10,7 @@ import {
   isContainerToken,
 } from "../../../platform/container/token.ts";
 import { Refusal } from "../../../platform/refusal.ts";
-import { findGrantHolder, type GrantProof } from "../../../projections/access/caller.ts";
+import { findGrantHolder, type GrantCredential } from "../../../projections/access/caller.ts";
 import { findUserById } from "../../../projections/user/user.ts";
 import { anonymous } from "../../access/authenticate.ts";
 import { type Caller, requireScope } from "../../access/gate.ts";
@@ -142,7 +142,7 @@ async function callerOf(
   if (jobTokenHash !== undefined) return await callerOfJob(db, jobTokenHash);
   if (user === null) return anonymous;
   const { id, alias, via, tokenId, passwordMark } = user;
-  const row = await findGrantHolder(deps.db, proofOf(user));
+  const row = await findGrantHolder(deps.db, credentialOf(user));
   if (row === undefined || (row.expires_at !== null && row.expires_at < now())) return undefined;
   if (tokenId === null && tokens.passwordMark(row.password_hash) !== passwordMark) return undefined;
   const granted = Object.values(access).flat();
@@ -156,7 +156,7 @@ async function callerOf(
   };
 }
 
-function proofOf({ id, via, tokenId }: NonNullable<ContainerGrant["user"]>): GrantProof {
+function credentialOf({ id, via, tokenId }: NonNullable<ContainerGrant["user"]>): GrantCredential {
   if (tokenId === null) return { userId: id, via: "password" };
   return { userId: id, via: via === "oauth" ? "oauth" : "token", tokenId };
 }

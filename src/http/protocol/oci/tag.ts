@@ -5,7 +5,7 @@ import { deterministicId } from "../../../platform/deterministic-id.ts";
 import { digestOfTag, manifestsWithDigests } from "../../../projections/container/manifest.ts";
 import type { RegistryRepositoryRow } from "../../../projections/registry/repository.ts";
 import type { Deps } from "../../core/deps.ts";
-import { provedStamp } from "../package/core/stamp.ts";
+import { authenticatedStamp } from "../package/core/stamp.ts";
 import { type ContainerRequest, manifestIdOf } from "./call.ts";
 import { containerRefusal } from "./error.ts";
 
@@ -34,7 +34,7 @@ export async function setTag(
   const { settings } = target;
   const overwrite = settings.type === "LOCAL" && settings.packageReuploadType === "OVERRIDE";
   const freed = await freedDigest({ packageId, tag }, deps);
-  const of = { packageId, tag, ...provedStamp(request, deps) };
+  const of = { packageId, tag, ...authenticatedStamp(request, deps) };
   const command = { type: "SetContainerTag", ...of, digest, overwrite, freed } as const;
   await request.execute(containerTag, streamId(packageId, tag), command);
 }
@@ -58,7 +58,7 @@ export async function removeTag(
   { packageId, tag }: Tagged,
   deps: Deps,
 ): Promise<void> {
-  const of = { packageId, tag, ...provedStamp(request, deps) };
+  const of = { packageId, tag, ...authenticatedStamp(request, deps) };
   const command = { type: "RemoveContainerTag", ...of } as const;
   await request.execute(containerTag, streamId(packageId, tag), command);
 }

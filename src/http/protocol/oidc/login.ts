@@ -3,7 +3,7 @@ import { z } from "zod";
 
 import {
   type OidcParties,
-  type OidcProof,
+  type OidcIdentity,
   oidcLoginUrl,
   redeemOidc,
 } from "../../../platform/identity/oidc.ts";
@@ -97,7 +97,7 @@ async function redeemed(
   attempt: Attempt,
   visit: Visit,
   deps: PageDeps,
-): Promise<OidcProof> {
+): Promise<OidcIdentity> {
   const parties = await partiesOf(connection, deps);
   const metadata = await deps.providers.oidcMetadata(parties);
   const { requestId: state, nonce = "", codeVerifier = "" } = attempt;
@@ -124,7 +124,7 @@ function isOutage(error: unknown): boolean {
   return "syscall" in error || (error.cause !== undefined && isOutage(error.cause));
 }
 
-function personOf({ details }: ConnectionOf<"OIDC">, proof: OidcProof): ExternalPerson {
+function personOf({ details }: ConnectionOf<"OIDC">, proof: OidcIdentity): ExternalPerson {
   const { subject, email, emailVerified, username, name, surname } = proof;
   const alias = username ?? email ?? "";
   return {

@@ -17,7 +17,7 @@ import { receiveFiles } from "../../core/file/multipart.ts";
 import { roomForFile, roomOf } from "../../core/file/room.ts";
 import type { RequestContext } from "../../core/request.ts";
 import { type Route, route } from "../../core/route.ts";
-import { JobNumberParams, provedRun } from "./job-proof.ts";
+import { JobNumberParams, authenticatedRun } from "./job-proof.ts";
 import { confirm } from "./job-record.ts";
 import { badToken } from "./proof.ts";
 import { protocol } from "./protocol.ts";
@@ -45,10 +45,10 @@ const upload = route({
   status: 201,
   reply: z.object({ id: z.uuid(), size: z.int() }).meta({ id: "StoredJobArtifact" }),
   async handle({ params, query, request }, deps) {
-    const prove = () => provedRun(request, deps, { jobNumber: params.jobNumber, inBody: "" });
-    const proved = await prove();
-    await confirm(request, deps, proved);
-    const { job } = proved;
+    const authenticate = () => authenticatedRun(request, deps, { jobNumber: params.jobNumber, inBody: "" });
+    const authenticated = await authenticate();
+    await confirm(request, deps, authenticated);
+    const { job } = authenticated;
     const declared = (await findJobSpec(deps.db, job.id))?.artifacts ?? null;
     const fileType = declaredType(declared, query.artifact_type);
     const project = await findProjectById(deps.db, job.project_id);
@@ -81,7 +81,7 @@ const upload = route({
     } as const;
     try {
       // The run may have ended while the file came, and another have stored its own.
-      await prove();
+      await authenticate();
       await request.execute(artifact, job.id, command);
     } finally {
       await blob.release();

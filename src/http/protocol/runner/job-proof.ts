@@ -24,7 +24,7 @@ export const safeNumber = (example: string) =>
 /** Number of a job in the whole service. */
 export const JobNumberParams = z.object({ jobNumber: safeNumber("4096") });
 
-export type ProvedRun = Readonly<{
+export type AuthenticatedRun = Readonly<{
   job: JobRow;
   run: JobRunRow;
   token: string;
@@ -33,7 +33,7 @@ export type ProvedRun = Readonly<{
 }>;
 
 /** What `Job-Status` reports to the agent of a run that goes on; upon `canceling` it stops the script. */
-export const goingStatus = ({ isCanceling }: ProvedRun): string =>
+export const goingStatus = ({ isCanceling }: AuthenticatedRun): string =>
   isCanceling ? "canceling" : "running";
 
 /**
@@ -42,11 +42,11 @@ export const goingStatus = ({ isCanceling }: ProvedRun): string =>
  * @throws Refusal 403 for another token; HttpRefusal 403 `job.over` with `Job-Status` once the run is over, upon
  *   which the agent drops the job
  */
-export async function provedRun(
+export async function authenticatedRun(
   request: RequestContext,
   deps: Deps,
   given: Readonly<{ jobNumber: number; inBody: string }>,
-): Promise<ProvedRun> {
+): Promise<AuthenticatedRun> {
   const token = sentToken(request, "job-token", given.inBody);
   const tokenHash = hashToken(token);
   const found = await findJobAndRun(deps.db, placeOfNumber(given.jobNumber), tokenHash);

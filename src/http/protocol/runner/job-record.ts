@@ -11,7 +11,7 @@ import { findJobById, type findJobSpec } from "../../../projections/pipeline/que
 import type { JobRow } from "../../../projections/pipeline/table.ts";
 import type { Deps } from "../../core/deps.ts";
 import type { RequestContext } from "../../core/request.ts";
-import { type ProvedRun, runIsOver } from "./job-proof.ts";
+import { type AuthenticatedRun, runIsOver } from "./job-proof.ts";
 
 export type Report = Readonly<
   | { type: "RecordJobStarted" }
@@ -33,7 +33,7 @@ export type Report = Readonly<
 export async function confirm(
   request: RequestContext,
   deps: Deps,
-  { job, run, isCanceling }: ProvedRun,
+  { job, run, isCanceling }: AuthenticatedRun,
 ): Promise<void> {
   if (isCanceling) return;
   if (run.confirmed_at === null && !(await confirmRun(deps.db, run, deps.now()))) {
@@ -49,7 +49,7 @@ export async function confirm(
 export async function record(
   request: RequestContext,
   deps: Deps,
-  { job, run }: Pick<ProvedRun, "job" | "run">,
+  { job, run }: Pick<AuthenticatedRun, "job" | "run">,
   report: Report,
 ): Promise<void> {
   const command = {

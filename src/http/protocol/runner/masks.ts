@@ -3,7 +3,7 @@ import { LRUCache } from "lru-cache";
 import { type MaskedForms, maskedForms } from "../../../platform/job-log/mask.ts";
 import { type JobPayload, jobPayload } from "../../../services/pipeline/payload.ts";
 import type { Deps } from "../../core/deps.ts";
-import type { ProvedRun } from "./job-proof.ts";
+import type { AuthenticatedRun } from "./job-proof.ts";
 
 type KnownRun = Readonly<{ forms: MaskedForms; makesRelease: boolean }>;
 
@@ -23,7 +23,7 @@ export function keepRun(
 }
 
 /** What may not stand in the log of a run: masked variables and its token. */
-export async function masksOf(deps: Deps, { job, run, token }: ProvedRun): Promise<MaskedForms> {
+export async function masksOf(deps: Deps, { job, run, token }: AuthenticatedRun): Promise<MaskedForms> {
   const cached = known.get(run.token_hash);
   if (cached !== undefined) return cached.forms;
   const payload = await jobPayload(deps, job, token);
@@ -31,6 +31,6 @@ export async function masksOf(deps: Deps, { job, run, token }: ProvedRun): Promi
 }
 
 /** False where the plan of the job is known and has no release: most jobs make none. */
-export function mayRelease({ run }: Pick<ProvedRun, "run">): boolean {
+export function mayRelease({ run }: Pick<AuthenticatedRun, "run">): boolean {
   return known.get(run.token_hash)?.makesRelease ?? true;
 }

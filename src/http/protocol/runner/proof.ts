@@ -38,12 +38,12 @@ export const AgentInfo = z
   .partial()
   .catch({});
 
-export const AgentProof = z.object({
+export const AgentCredentials = z.object({
   token: z.string().max(nameMax).default(""),
   system_id: z.string().max(systemIdMax).default(""),
   info: AgentInfo.default({}),
 });
-export type AgentProof = z.output<typeof AgentProof>;
+export type AgentCredentials = z.output<typeof AgentCredentials>;
 
 /**
  * The token of a request, from the header or the body.
@@ -75,10 +75,10 @@ export async function agentOf(
  *
  * @throws Refusal 403
  */
-export async function provedAgent(
+export async function authenticatedAgent(
   request: RequestContext,
   deps: Deps,
-  { token, system_id, info }: AgentProof,
+  { token, system_id, info }: AgentCredentials,
 ): Promise<AgentRow> {
   const row = await agentOf(request, deps, token);
   const tokenHash = hashToken(sentToken(request, "runner-token", token));

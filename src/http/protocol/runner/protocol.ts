@@ -18,7 +18,7 @@ import type { Deps } from "../../core/deps.ts";
 import type { RequestContext } from "../../core/request.ts";
 import { type Route, route } from "../../core/route.ts";
 import { bool, int } from "../../core/schema.ts";
-import { AgentProof, agentOf, badToken, leaveNoted, provedAgent, sentToken } from "./proof.ts";
+import { AgentCredentials, agentOf, badToken, leaveNoted, authenticatedAgent, sentToken } from "./proof.ts";
 
 export const protocol = { tag: "Agent protocol", scope: "none", access: "agent" } as const;
 const base = "/api/v4/runners";
@@ -116,10 +116,10 @@ const verify = route({
   operationId: "verifyAgent",
   summary: "Check the token of an agent",
   secret: true,
-  body: AgentProof.meta({ id: "AgentProof" }),
+  body: AgentCredentials.meta({ id: "AgentProof" }),
   reply: RegisteredView,
   async handle({ body, request }, deps) {
-    const { id } = await provedAgent(request, deps, body);
+    const { id } = await authenticatedAgent(request, deps, body);
     const token = sentToken(request, "runner-token", body.token);
     return { id: agentNumber(id), token, token_expires_at: null };
   },
@@ -134,10 +134,10 @@ const resetToken = route({
   description: "The former token stays valid until the new one is used.",
   secret: true,
   status: 201,
-  body: AgentProof,
+  body: AgentCredentials,
   reply: RegisteredView,
   async handle({ body, request }, deps) {
-    const { id } = await provedAgent(request, deps, body);
+    const { id } = await authenticatedAgent(request, deps, body);
     return await issueToken(request, deps, id);
   },
 });
@@ -164,7 +164,7 @@ const unregister = route({
   operationId: "unregisterAgent",
   summary: "Remove an agent, by itself",
   status: 204,
-  body: AgentProof,
+  body: AgentCredentials,
   reply: "empty",
   async handle({ body, request }, deps) {
     const { id } = await agentOf(request, deps, body.token);
@@ -181,7 +181,7 @@ const unregisterProcess = route({
   operationId: "unregisterAgentProcess",
   summary: "Forget one of the machines that use the token of an agent",
   status: 204,
-  body: AgentProof,
+  body: AgentCredentials,
   reply: "empty",
   errors: [404],
   async handle({ body, request }, deps) {

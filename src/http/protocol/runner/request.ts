@@ -21,11 +21,11 @@ import { type Route, route } from "../../core/route.ts";
 import { featuresNeeded, type JobAnswer, jobAnswer, neededFeatures } from "./job-answer.ts";
 import { recordUnreadable } from "./job-record.ts";
 import { keepRun } from "./masks.ts";
-import { AgentProof, agentOf, featuresOf, provedAgent } from "./proof.ts";
+import { AgentCredentials, agentOf, featuresOf, authenticatedAgent } from "./proof.ts";
 import { protocol } from "./protocol.ts";
 import { type HeldRequest, holdMsDefault, waitingFor } from "./queue.ts";
 
-const JobRequest = AgentProof.extend({
+const JobRequest = AgentCredentials.extend({
   last_update: z.string().max(255).default(""),
 }).meta({ id: "JobRequest" });
 
@@ -42,7 +42,7 @@ const requestJob = route({
   body: JobRequest,
   reply: "stream",
   async handle({ body, request }, deps) {
-    const agent = await provedAgent(request, deps, body);
+    const agent = await authenticatedAgent(request, deps, body);
     if (!agent.active) return none();
     const features = new Set(featuresOf(body.info.features ?? {}).filter(isUsed));
     const requesterNow = async () => ({ agent: await agentOf(request, deps, body.token), features });

@@ -3,7 +3,7 @@ import { buffer } from "node:stream/consumers";
 import { appendLog, type JobRunRow } from "../../../platform/job-log/store.ts";
 import { Refusal } from "../../../platform/refusal.ts";
 import { type Route, route } from "../../core/route.ts";
-import { goingStatus, JobNumberParams, provedRun } from "./job-proof.ts";
+import { goingStatus, JobNumberParams, authenticatedRun } from "./job-proof.ts";
 import { confirm } from "./job-record.ts";
 import { masksOf } from "./masks.ts";
 import { protocol } from "./protocol.ts";
@@ -35,20 +35,20 @@ const appendTrace = route({
   otherAnswers: { 202: "The piece is stored; `Range: 0-next`." },
   reply: "stream",
   async handle({ params, request }, deps) {
-    const proved = await provedRun(request, deps, { jobNumber: params.jobNumber, inBody: "" });
-    await confirm(request, deps, proved);
+    const authenticated = await authenticatedRun(request, deps, { jobNumber: params.jobNumber, inBody: "" });
+    await confirm(request, deps, authenticated);
     const data = await buffer(request.incoming(pieceBytesMax).body);
     const first = firstByte(request.header("content-range"), data.length);
-    const forms = await masksOf(deps, proved);
-    const { fits, received } = await appendLog(deps.db, proved.run, { first, data, forms });
+    const forms = await masksOf(deps, authenticated);
+    const { fits, received } = await appendLog(deps.db, authenticated.run, { first, data, forms });
     return {
       body: "",
       type: "application/json",
       status: fits ? 202 : 416,
       headers: {
         Range: `0-${received}`,
-        "Job-Status": goingStatus(proved),
-        ...updateInterval(proved.run, deps.now()),
+        "Job-Status": goingStatus(authenticated),
+        ...updateInterval(authenticated.run, deps.now()),
       },
     };
   },

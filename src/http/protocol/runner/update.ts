@@ -12,7 +12,7 @@ import type { StreamReply } from "../../core/answer.ts";
 import type { Deps } from "../../core/deps.ts";
 import { type Route, route } from "../../core/route.ts";
 import { int } from "../../core/schema.ts";
-import { goingStatus, JobNumberParams, type ProvedRun, provedRun } from "./job-proof.ts";
+import { goingStatus, JobNumberParams, type AuthenticatedRun, authenticatedRun } from "./job-proof.ts";
 import { confirm, type Report, record } from "./job-record.ts";
 import { masksOf, mayRelease } from "./masks.ts";
 import { protocol } from "./protocol.ts";
@@ -45,50 +45,50 @@ const updateJob = route({
   reply: "stream",
   async handle({ params, body, request }, deps) {
     const { jobNumber } = params;
-    const proved = await provedRun(request, deps, { jobNumber, inBody: body.token });
-    await confirm(request, deps, proved);
+    const authenticated = await authenticatedRun(request, deps, { jobNumber, inBody: body.token });
+    await confirm(request, deps, authenticated);
     if (body.state === "running") {
-      return answered(deps, proved, 200, goingStatus(proved));
+      return answered(deps, authenticated, 200, goingStatus(authenticated));
     }
-    const isWhole = Number(proved.run.received) >= body.output.bytesize;
-    if (!isWhole && mayStillCome(deps, proved)) {
-      await noteRunFinal(deps.db, proved.run, deps.now());
-      return answered(deps, proved, 202, goingStatus(proved));
+    const isWhole = Number(authenticated.run.received) >= body.output.bytesize;
+    if (!isWhole && mayStillCome(deps, authenticated)) {
+      await noteRunFinal(deps.db, authenticated.run, deps.now());
+      return answered(deps, authenticated, 202, goingStatus(authenticated));
     }
-    if (proved.isCanceling) {
-      await stopped(deps, proved);
-      return answered(deps, proved, 200, "canceled");
+    if (authenticated.isCanceling) {
+      await stopped(deps, authenticated);
+      return answered(deps, authenticated, 200, "canceled");
     }
     const released =
-      body.state === "success" && mayRelease(proved)
-        ? await releaseByJob(deps, proved.job, proved.token)
+      body.state === "success" && mayRelease(authenticated)
+        ? await releaseByJob(deps, authenticated.job, authenticated.token)
         : undefined;
     const state = released?.made === false ? "failed" : body.state;
     const ending = released?.line ?? "";
-    await closeLog(deps.db, proved.run, await masksOf(deps, proved), { ending });
+    await closeLog(deps.db, authenticated.run, await masksOf(deps, authenticated), { ending });
     const end = released?.made === false ? { ...body, ...releaseFailed } : body;
-    await record(request, deps, proved, await endOf(deps, proved, end));
-    return answered(deps, proved, 200, state);
+    await record(request, deps, authenticated, await endOf(deps, authenticated, end));
+    return answered(deps, authenticated, 200, state);
   },
 });
 
 /** Ends the run of a job that was canceled. What is left undone by a crash in between is done when its time is over. */
-async function stopped(deps: Deps, proved: ProvedRun): Promise<void> {
-  const { job, run } = proved;
-  await closeLog(deps.db, run, await masksOf(deps, proved));
+async function stopped(deps: Deps, authenticated: AuthenticatedRun): Promise<void> {
+  const { job, run } = authenticated;
+  await closeLog(deps.db, run, await masksOf(deps, authenticated));
   await noteRunOver(deps.db, run, deps.now());
   await deps.queues.add([keepLogOfStopped(job, run.attempt)]);
 }
 
 const releaseFailed = { state: "failed", failure_reason: "release_failed" } as const;
 
-function mayStillCome({ now }: Deps, { run }: ProvedRun): boolean {
+function mayStillCome({ now }: Deps, { run }: AuthenticatedRun): boolean {
   return run.final_at === null || now().getTime() - run.final_at.getTime() < logWaitMs;
 }
 
 const answered = (
   { now }: Deps,
-  { run }: ProvedRun,
+  { run }: AuthenticatedRun,
   status: number,
   state: string,
 ): StreamReply => ({
@@ -100,7 +100,7 @@ const answered = (
 
 async function endOf(
   deps: Deps,
-  { job, token }: ProvedRun,
+  { job, token }: AuthenticatedRun,
   { state, failure_reason, exit_code }: z.output<typeof JobUpdate>,
 ): Promise<Report> {
   if (state === "success") {

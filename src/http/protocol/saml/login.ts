@@ -4,13 +4,13 @@ import { z } from "zod";
 import { parseStoredCertificates } from "../../../platform/identity/certificate.ts";
 import {
   type SamlParties,
-  type SamlProof,
+  type SamlIdentity,
   SamlRefused,
   samlRequestUrl,
   samlServiceMetadata,
 } from "../../../platform/identity/saml.ts";
 import { readSamlResponse } from "../../../platform/identity/saml-reader.ts";
-import { firstUse, keepProof, takeProof } from "../../../platform/identity/sign-in-proof.ts";
+import { firstUse, storeSignIn, takeSignIn } from "../../../platform/identity/sign-in-proof.ts";
 import { Refusal } from "../../../platform/refusal.ts";
 import { type ConnectionOf, findLoginConnection } from "../../../projections/login/connection.ts";
 import { returnPath } from "../../access/return-to.ts";
@@ -129,7 +129,7 @@ const consume = page({
       throw refused();
     }
     const kept: z.input<typeof Kept> = { inResponseTo, person: personOf(connection, proof) };
-    const code = await keepProof(deps, connectionId, kept);
+    const code = await storeSignIn(deps, connectionId, kept);
     return { redirect: `${own}/finish?code=${code}` };
   },
 });
@@ -139,7 +139,7 @@ async function verified(
   response: string,
   { requestId }: Visit,
   deps: PageDeps,
-): Promise<SamlProof> {
+): Promise<SamlIdentity> {
   try {
     return await readSamlResponse(await partiesOf(connection, deps), response, deps.now());
   } catch (error) {
@@ -163,7 +163,7 @@ const finish = page({
   query: z.object({ code: z.string().max(100).catch("") }),
   async handle({ params: { connectionId }, query, visit }, deps) {
     const connection = await openConnection("SAML", connectionId, deps);
-    const kept = Kept.safeParse(await takeProof(deps, connectionId, query.code));
+    const kept = Kept.safeParse(await takeSignIn(deps, connectionId, query.code));
     const attempt = await mustHaveBegun(visit, connectionId, deps);
     // The answer to a request of another browser would log this one in as that user.
     if (!kept.success || kept.data.inResponseTo !== attempt.requestId) throw notBegun();

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-import type { SamlProof } from "../../../platform/identity/saml.ts";
+import type { SamlIdentity } from "../../../platform/identity/saml.ts";
 import type { ConnectionOf } from "../../../projections/login/connection.ts";
 import type { ExternalPerson } from "../../page/login/external-account.ts";
 
@@ -24,7 +24,7 @@ const attributeNames = {
 
 const emailFormat = "urn:oasis:names:tc:SAML:1.1:nameid-format:emailAddress";
 
-export function personOf({ details }: ConnectionOf<"SAML">, proof: SamlProof): ExternalPerson {
+export function personOf({ details }: ConnectionOf<"SAML">, proof: SamlIdentity): ExternalPerson {
   const first = (names: readonly string[]): string | null => {
     for (const name of names) {
       const value = proof.attributes.get(name);

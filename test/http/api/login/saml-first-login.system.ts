@@ -104,7 +104,7 @@ describe("the account of a login by SAML", () => {
       subject: [idp.issuer, "just-made"] as const,
       ...{ email: null, emailVerified: false, aliasWish: "just-made", name: null, surname: null },
     };
-    const proved = { connection: connection ?? expect.fail("It has no connection."), person };
+    const authenticated = { connection: connection ?? expect.fail("It has no connection."), person };
     const newUser = {
       userId: UserId.parse(randomUUID()),
       email: "just-made@example.org",
@@ -113,11 +113,11 @@ describe("the account of a login by SAML", () => {
       aliasWish: "just-made",
     };
     const metadata = bySystem({ commandId: randomUUID() }, new Date().toISOString());
-    const identity = identityOf(proved);
+    const identity = identityOf(authenticated);
     const made = await registerIdentity(commandDeps(app.deps), identity, newUser, metadata);
     const waited: (bigint | undefined)[] = [];
     const visible = async (position: bigint | undefined) => void waited.push(position);
-    expect(await accountOf(proved, {} as Visit, { ...app.deps, visible })).to.equal(made.userId);
+    expect(await accountOf(authenticated, {} as Visit, { ...app.deps, visible })).to.equal(made.userId);
     expect(waited).to.deep.equal([made.position]);
   });
 });

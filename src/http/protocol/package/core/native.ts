@@ -90,8 +90,8 @@ async function answer(
   };
   if (call.right === "write") await mustStill();
   const immutable: { tag?: string } = {};
-  const proved = { caller, resolved: undefined, admission: mustStill };
-  const made = { ...proved, commandId: randomUUID(), immutable };
+  const authenticated = { caller, resolved: undefined, admission: mustStill };
+  const made = { ...authenticated, commandId: randomUUID(), immutable };
   const request = requestContext(ctx, deps, made);
   // Not as the request spells it: indexes are kept by it.
   const base = `${deps.publicUrl}${path}`;

@@ -4,7 +4,7 @@ import type { Deps } from "../../../core/deps.ts";
 import type { RequestContext } from "../../../core/request.ts";
 
 /** For requests at repositories: their access has proved a user, which the type of the request does not show. */
-export function provedStamp(
+export function authenticatedStamp(
   { userId }: Pick<RequestContext, "userId">,
   deps: Pick<Deps, "now">,
 ): Stamp {

@@ -28,7 +28,7 @@ import type { Deps } from "../../../core/deps.ts";
 import { roomForFile, roomOf } from "../../../core/file/room.ts";
 import type { RequestContext } from "../../../core/request.ts";
 import { deploymentOf, mustAllowDeletion } from "./source.ts";
-import { provedStamp } from "./stamp.ts";
+import { authenticatedStamp } from "./stamp.ts";
 import type { NativeRequest } from "./type.ts";
 
 /** Inspecting an archive can mean to unpack a gigabyte: few at a time. */
@@ -205,6 +205,6 @@ export async function change(
   request: RequestContext,
   deps: Deps,
 ): Promise<void> {
-  const whole = stamped<PackageVersionCommand>(command, provedStamp(request, deps));
+  const whole = stamped<PackageVersionCommand>(command, authenticatedStamp(request, deps));
   await request.execute(packageVersion, id, whole);
 }

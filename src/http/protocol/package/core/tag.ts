@@ -2,7 +2,7 @@ import { packageTags } from "../../../../commands/package/tag.ts";
 import type { PackageId } from "../../../../events/core/ids.ts";
 import type { Deps } from "../../../core/deps.ts";
 import type { RequestContext } from "../../../core/request.ts";
-import { provedStamp } from "./stamp.ts";
+import { authenticatedStamp } from "./stamp.ts";
 
 type Tagging = Readonly<{ packageId: PackageId; tags: readonly string[]; version: string }>;
 
@@ -12,7 +12,7 @@ export async function setTags(
   request: RequestContext,
   deps: Deps,
 ): Promise<void> {
-  const of = { packageId, ...provedStamp(request, deps) };
+  const of = { packageId, ...authenticatedStamp(request, deps) };
   await request.execute(packageTags, packageId, { type: "SetPackageTags", ...of, tags, version });
 }
 
@@ -22,6 +22,6 @@ export async function removeTag(
   request: RequestContext,
   deps: Deps,
 ): Promise<void> {
-  const of = { packageId, tag, ...provedStamp(request, deps) };
+  const of = { packageId, tag, ...authenticatedStamp(request, deps) };
   await request.execute(packageTags, packageId, { type: "RemovePackageTag", ...of });
 }
