@@ -60,7 +60,7 @@ export async function handle<State, Command, Schemas extends EventSchemas>(
   store: EventStore,
   slice: Slice<State, Command, Schemas>,
   order: Order<Command>,
-  known?: Known<State>,
+  known?: LoadedState<State>,
 ): Promise<CommandResult> {
   const { position } = await handleKnown(store, slice, order, known);
   return { position };
@@ -71,8 +71,8 @@ export async function handleKnown<State, Command, Schemas extends EventSchemas>(
   store: EventStore,
   slice: Slice<State, Command, Schemas>,
   order: Order<Command>,
-  known?: Known<State>,
-): Promise<Known<State>> {
+  known?: LoadedState<State>,
+): Promise<LoadedState<State>> {
   const stream = slice.stream(order.id);
   for (let attempt = 1; ; attempt += 1) {
     const seen = attempt === 1 ? known : undefined;
@@ -91,8 +91,8 @@ async function attemptOnce<State, Command, Schemas extends EventSchemas>(
   store: EventStore,
   slice: Slice<State, Command, Schemas>,
   order: Order<Command>,
-  known: Known<State> | undefined,
-): Promise<Known<State>> {
+  known: LoadedState<State> | undefined,
+): Promise<LoadedState<State>> {
   const stream = slice.stream(order.id);
   const past =
     known !== undefined
@@ -136,26 +136,26 @@ export async function currentState<State, Command, Schemas extends EventSchemas>
   slice: Slice<State, Command, Schemas>,
   id: string,
 ): Promise<State> {
-  return (await currentlyKnown(store, slice, id)).state;
+  return (await loadState(store, slice, id)).state;
 }
 
 /** The same with the place it was read at, for `handle`. */
-export function currentlyKnown<State, Command, Schemas extends EventSchemas>(
+export function loadState<State, Command, Schemas extends EventSchemas>(
   store: EventStore,
   slice: Slice<State, Command, Schemas>,
   id: string,
-): Promise<Known<State>> {
+): Promise<LoadedState<State>> {
   return load(store, slice, slice.stream(id));
 }
 
 /** A stream as it was when it was read: what it added up to, and its last event. */
-export type Known<State> = Readonly<{
+export type LoadedState<State> = Readonly<{
   state: State;
   revision: ExpectedRevision;
   position: bigint | undefined;
 }>;
 
-type Past<State> = Known<State> &
+type Past<State> = LoadedState<State> &
   Readonly<{
     /** Where the last event of this very command stands, when it was handled before. */
     handledAt: bigint | undefined;

@@ -73,7 +73,7 @@ type Waiting = Readonly<{
 }>;
 
 /** The end of a stream of numbers. */
-type Known = Readonly<{
+type LoadedNumbers = Readonly<{
   revision: ExpectedRevision;
   last: number;
   /** By subject: every number that may be of one of them. */
@@ -110,7 +110,7 @@ async function numberAll(
   store: EventStore,
   { stream, waiting }: Sequence,
   batch: Waiting[],
-): Promise<Known["recent"]> {
+): Promise<LoadedNumbers["recent"]> {
   for (let attempt = 1; ; attempt += 1) {
     const known = await load(store, stream, lowestPosition(batch));
     try {
@@ -130,7 +130,7 @@ function lowestPosition(batch: readonly Waiting[]): bigint {
 }
 
 /** Reads the end of the stream, back to where no number of these subjects can stand. */
-async function load(store: EventStore, stream: string, floor: bigint): Promise<Known> {
+async function load(store: EventStore, stream: string, floor: bigint): Promise<LoadedNumbers> {
   for (let countMax = readFirst; ; countMax *= 8) {
     let revision: ExpectedRevision = "none";
     let last = 0;
@@ -155,9 +155,9 @@ async function load(store: EventStore, stream: string, floor: bigint): Promise<K
 async function append(
   store: EventStore,
   stream: string,
-  known: Known,
+  known: LoadedNumbers,
   batch: readonly Waiting[],
-): Promise<Known["recent"]> {
+): Promise<LoadedNumbers["recent"]> {
   const fresh = new Map<string, Waiting>();
   for (const each of batch) {
     const { subjectId } = each.subject;

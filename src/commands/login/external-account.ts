@@ -4,7 +4,7 @@ import { externalIdentityId, type LinkedBy } from "../../events/login/external-i
 import { userSubject } from "../../events/user/user.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { trimmedOf } from "../../platform/trim.ts";
-import { type CommandResult, currentlyKnown, currentState, handle } from "../core/handle.ts";
+import { type CommandResult, loadState, currentState, handle } from "../core/handle.ts";
 import { mustNotBeReserved } from "../core/reserved-alias.ts";
 import { type NewUser, type RegisterUserDeps, registerUser } from "../user/register-user.ts";
 import { user } from "../user/user.ts";
@@ -32,7 +32,7 @@ export async function linkedAccount(
 ): Promise<Linked | undefined> {
   const { userId } = await currentState(deps.store, externalIdentity, idOf(deps, identity));
   if (userId === undefined) return undefined;
-  const { state, position } = await currentlyKnown(deps.store, user, userId);
+  const { state, position } = await loadState(deps.store, user, userId);
   const { status } = state;
   return { userId, exists: status !== "absent" && status !== "forgotten", position };
 }
@@ -109,7 +109,7 @@ export async function registerIdentity(
       if (!(error instanceof Refusal)) throw error;
       // The same person, logging in twice at once.
       if (error.code === "user.exists") {
-        return { userId, position: (await currentlyKnown(deps.store, user, userId)).position };
+        return { userId, position: (await loadState(deps.store, user, userId)).position };
       }
       if (error.code !== "alias.taken") throw error;
     }

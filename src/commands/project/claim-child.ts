@@ -10,7 +10,7 @@ import type { OwnerType } from "../../events/project/project.ts";
 import type { EventStore } from "../../platform/event-store/event-store.ts";
 import type { Slice } from "../core/decider.ts";
 import { foldStream } from "../core/fold-stream.ts";
-import { currentState, handle, type Known } from "../core/handle.ts";
+import { currentState, handle, type LoadedState } from "../core/handle.ts";
 import { stepOf } from "../core/step.ts";
 import { company } from "../team/company.ts";
 import { team } from "../team/team.ts";
@@ -78,7 +78,7 @@ export async function closeHoldings(
 }
 
 /** Of the whole stream, only what decides about something new: it may be long. */
-async function lastKnown(store: EventStore, ownerId: string): Promise<Known<HoldingState>> {
+async function lastKnown(store: EventStore, ownerId: string): Promise<LoadedState<HoldingState>> {
   const { initialState, evolve } = holding;
   for await (const recorded of store.readStreamBackwards(holdingStream(ownerId), 1)) {
     const state = evolve(initialState, decode(holdingEvents, recorded));
@@ -88,12 +88,12 @@ async function lastKnown(store: EventStore, ownerId: string): Promise<Known<Hold
 }
 
 type Held = Extract<HoldingEvent, { type: "HoldingAdded" }>["data"];
-type Lately = Readonly<{ known: Known<HoldingState>; recent: readonly Held[] }>;
+type Lately = Readonly<{ known: LoadedState<HoldingState>; recent: readonly Held[] }>;
 
 /** The stream as it stands, and of what came in what may still be under way; newest first. */
 async function lately(deps: Deps, ownerId: string): Promise<Lately> {
   const { initialState, evolve } = holding;
-  let known: Known<HoldingState> | undefined;
+  let known: LoadedState<HoldingState> | undefined;
   const recent: Held[] = [];
   for await (const recorded of deps.store.readStreamBackwards(holdingStream(ownerId))) {
     const event = decode(holdingEvents, recorded);

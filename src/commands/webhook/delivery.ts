@@ -67,7 +67,7 @@ export type WebhookDeliveryState =
       nextAttemptAt: string | null;
     }>;
 
-type Known = Exclude<WebhookDeliveryState, { status: "absent" }>;
+type ExistingDelivery = Exclude<WebhookDeliveryState, { status: "absent" }>;
 
 export const webhookDelivery: Slice<
   WebhookDeliveryState,
@@ -133,7 +133,7 @@ export const webhookDelivery: Slice<
 };
 
 function outcome(
-  { webhookId, projectId, action }: Known,
+  { webhookId, projectId, action }: ExistingDelivery,
   command: Extract<WebhookDeliveryCommand, { type: "RecordAttempt" }>,
 ): WebhookDeliveryEvent {
   const { attempt, url, startedAt, connectMs, firstByteMs, totalMs, status, response } = command;

@@ -39,7 +39,7 @@ export type Plan = Readonly<{
   heads: ReadonlyMap<string, Head>;
 }>;
 
-type Known = Readonly<{
+type BatchContext = Readonly<{
   db: Queryable;
   heads: StreamHeads;
   recent: RecentPlaces;
@@ -52,7 +52,7 @@ type Known = Readonly<{
  * events. Nothing is kept: the caches are only read, so a plan that could not be written is simply
  * dropped.
  */
-export async function planBatch(orders: readonly Order[], known: Known): Promise<Plan> {
+export async function planBatch(orders: readonly Order[], known: BatchContext): Promise<Plan> {
   const streams = new Set(orders.flatMap((order) => streamsToCheck(order.stream)));
   const heads = await known.heads.of(known.db, [...streams]);
   const planner = new Planner(known, heads);
@@ -77,7 +77,7 @@ class Planner {
 
   /** @param heads of the streams of all orders; kept up to date with what is planned */
   constructor(
-    { db, recent, head }: Known,
+    { db, recent, head }: BatchContext,
     readonly heads: Map<string, Head>,
   ) {
     this.#position = head;

@@ -1,12 +1,12 @@
 import type { Slice } from "../../commands/core/decider.ts";
 import { foldStream } from "../../commands/core/fold-stream.ts";
-import type { Known } from "../../commands/core/handle.ts";
+import type { LoadedState } from "../../commands/core/handle.ts";
 import type { EventMetadata, EventSchemas, Recorded } from "../../events/core/event.ts";
 import { bySystem } from "../../events/core/system.ts";
 import type { EventStore } from "../../platform/event-store/event-store.ts";
 
 /** What a stream adds up to, and what a step that follows from it goes on from. */
-export type Loaded<State> = Known<State> &
+export type Loaded<State> = LoadedState<State> &
   Readonly<{
     /** Of the stream; undefined when there is no event in it. */
     last: Pick<Recorded, "id" | "metadata"> | undefined;

@@ -1,4 +1,4 @@
-import { handle, type Known } from "../../commands/core/handle.ts";
+import { handle, type LoadedState } from "../../commands/core/handle.ts";
 import { mergeRequest } from "../../commands/merge-request/merge-request.ts";
 import type {
   BegunMerge,
@@ -47,7 +47,7 @@ export async function finishOwnMerge(
   deps: RefChangeDeps,
   row: MergeRequestRow,
   begun: Begun,
-  known: Known<MergeRequestState>,
+  known: LoadedState<MergeRequestState>,
 ): Promise<void> {
   await complete(deps, row, begun, await record(deps, row.id, begun, known));
 }
@@ -56,7 +56,7 @@ async function record(
   { store, now }: RefChangeDeps,
   id: string,
   { merge: { mergeId }, metadata }: Begun,
-  known?: Known<MergeRequestState>,
+  known?: LoadedState<MergeRequestState>,
 ): Promise<bigint | undefined> {
   const own = { ...metadata, commandId: deterministicId(mergeId, "record") };
   const command = { type: "RecordMerge", mergeId, at: now().toISOString() } as const;

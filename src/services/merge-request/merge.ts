@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
 
 import {
-  currentlyKnown,
+  loadState,
   currentState,
   handle,
   handleKnown,
-  type Known,
+  type LoadedState,
 } from "../../commands/core/handle.ts";
 import {
   changedMeanwhile,
@@ -100,7 +100,7 @@ export async function merge(deps: MergeDeps, requested: MergeOrder): Promise<voi
         (["branch.moved", "merge_request.changed"].includes(error.code) ||
           (error.code === "merge.nothing" && (await mergedByAnother(deps, order, row))));
       if (!isRace || attempt + 1 === attemptsMax) throw error;
-      const { position } = await currentlyKnown(deps.store, mergeRequest, row.id);
+      const { position } = await loadState(deps.store, mergeRequest, row.id);
       await deps.visible(position);
       order = await withRoleNow(deps.db, order);
     }
@@ -139,9 +139,9 @@ function mustNotBeRepeated(
 }
 
 /** The request with every merge accounted for that moved the branch and was not recorded. */
-async function settled(deps: MergeDeps, order: MergeOrder): Promise<Known<ExistingMergeRequest>> {
-  const read = async (): Promise<Known<ExistingMergeRequest>> => {
-    const known = await currentlyKnown(deps.store, mergeRequest, order.mergeRequestId);
+async function settled(deps: MergeDeps, order: MergeOrder): Promise<LoadedState<ExistingMergeRequest>> {
+  const read = async (): Promise<LoadedState<ExistingMergeRequest>> => {
+    const known = await loadState(deps.store, mergeRequest, order.mergeRequestId);
     const { state } = known;
     if (state.status === "absent") throw mergeRequestNotFound();
     return { ...known, state };
@@ -191,7 +191,7 @@ async function newest(deps: MergeDeps, { mergeRequestId }: MergeOrder): Promise<
 
 type Attempt = Readonly<{
   row: MergeRequestRow;
-  known: Known<ExistingMergeRequest>;
+  known: LoadedState<ExistingMergeRequest>;
   mergeId: string;
 }>;
 
@@ -207,7 +207,7 @@ async function attemptOnce(deps: MergeDeps, order: MergeOrder, attempt: Attempt)
   const command = beginning(deps, order, attempt, { judged, mergeCommit });
   // Unlike that of any other attempt, which makes another commit: the store would take it for a repetition.
   const begin = { ...metadata, commandId: randomUUID() };
-  let after: Known<MergeRequestState> | undefined;
+  let after: LoadedState<MergeRequestState> | undefined;
   const first = async (): Promise<void> => {
     await mustStillHold(deps.db, order, row, judged);
     const beginOrder = { id: row.id, command, metadata: begin };

@@ -81,7 +81,7 @@ async function pipelineFacts(
 }
 
 /** What was read of a job before. */
-export type KnownOfJob = Readonly<{
+export type LoadedForJob = Readonly<{
   /** It never changes. */
   spec?: JobSpec | undefined;
   /** See QueuedJob. */
@@ -92,7 +92,7 @@ export type KnownOfJob = Readonly<{
 export async function findJobRun(
   deps: VariableDeps,
   job: JobRow,
-  known: KnownOfJob = {},
+  known: LoadedForJob = {},
 ): Promise<JobRun | undefined> {
   const [facts, spec] = await Promise.all([
     pipelineFacts(deps, job),

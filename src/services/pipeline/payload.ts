@@ -2,7 +2,7 @@ import type { JobSpec } from "../../events/pipeline/job-spec.ts";
 import { jobNumber } from "../../events/pipeline/number.ts";
 import type { JobRow, PipelineRow } from "../../projections/pipeline/table.ts";
 import type { ProjectRow } from "../../projections/project/project.ts";
-import { findJobRun, type JobRun, type KnownOfJob, type VariableDeps } from "./job-run.ts";
+import { findJobRun, type JobRun, type LoadedForJob, type VariableDeps } from "./job-run.ts";
 import { type JobVariable, variablesOf } from "./job-variable.ts";
 
 /** All that an agent needs to run a job, beside what belongs to the agent and to artifacts. */
@@ -51,7 +51,7 @@ export async function jobPayload(
   deps: VariableDeps,
   job: JobRow,
   token: string,
-  known?: KnownOfJob,
+  known?: LoadedForJob,
 ): Promise<JobPayload | undefined> {
   const run = await findJobRun(deps, job, known);
   if (run === undefined || run.pipeline.number === null) return undefined;

@@ -1,4 +1,4 @@
-import { currentState, handle, type Known } from "../../commands/core/handle.ts";
+import { currentState, handle, type LoadedState } from "../../commands/core/handle.ts";
 import {
   type AttemptRecord,
   type WebhookDeliveryCommand,
@@ -199,7 +199,7 @@ type Result =
 
 async function record(
   deliveryId: string,
-  before: Known<Existing>,
+  before: LoadedState<Existing>,
   result: Result,
   step: Readonly<{ name: string; cause: Cause }>,
   deps: WorkerDeps,

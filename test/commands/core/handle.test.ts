@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { expect } from "chai";
 
-import { currentlyKnown, handle, handleKnown } from "../../../src/commands/core/handle.ts";
+import { loadState, handle, handleKnown } from "../../../src/commands/core/handle.ts";
 import { user } from "../../../src/commands/user/user.ts";
 import type { Recorded } from "../../../src/events/core/event.ts";
 import { Alias, UserId } from "../../../src/events/core/ids.ts";
@@ -63,7 +63,7 @@ describe("handling a command", () => {
       },
     };
     const banned = await handleKnown(store, user, order(id, ban));
-    expect(banned.state).to.deep.equal((await currentlyKnown(store, user, id)).state);
+    expect(banned.state).to.deep.equal((await loadState(store, user, id)).state);
     const unban = { type: "UnbanUser", by, at } as const;
     const unbanned = await handleKnown(watched, user, order(id, unban), banned);
     expect(reads).to.deep.equal([]);

@@ -127,7 +127,7 @@ const followPipeline = page({
   },
 });
 
-type Known = ReadonlyMap<string, string>;
+type Statuses = ReadonlyMap<string, string>;
 
 /** Names a cell of the table of jobs, whose content an event brings. */
 export const cellId = (jobId: string, what: "started" | "ended"): string => `${jobId} ${what}`;
@@ -142,7 +142,7 @@ const cellsOf = ({ id, started_at, finished_at }: JobRow): readonly [string, str
 ];
 
 /** Those that are not as known. */
-const changedOf = (now: Known, known: Known): Known =>
+const changedOf = (now: Statuses, known: Statuses): Statuses =>
   new Map([...now].filter(([id, value]) => known.get(id) !== value));
 
 /**
@@ -155,8 +155,8 @@ async function* statusEvents(
   id: string | undefined,
 ): AsyncGenerator<string> {
   const { signal } = request;
-  let known: Known = new Map();
-  let knownCells: Known = new Map();
+  let known: Statuses = new Map();
+  let knownCells: Statuses = new Map();
   let sentAt = Date.now();
   yield ": statuses\n\n";
   while (!signal.aborted && id !== undefined) {
@@ -164,14 +164,14 @@ async function* statusEvents(
     const pipeline = await findPipelineById(deps.db, id);
     if (pipeline === undefined) break;
     const jobs = await allJobs(deps.db, id);
-    const now: Known = new Map([pipeline, ...jobs].map((each) => [each.id, each.status]));
+    const now: Statuses = new Map([pipeline, ...jobs].map((each) => [each.id, each.status]));
     const changed = changedOf(now, known);
     if (changed.size > 0) {
       yield event("0", Object.fromEntries(changed));
       sentAt = Date.now();
     }
     known = now;
-    const nowInCells: Known = new Map(jobs.flatMap(cellsOf));
+    const nowInCells: Statuses = new Map(jobs.flatMap(cellsOf));
     const cells = changedOf(nowInCells, knownCells);
     if (cells.size > 0) yield `event: cells\n${event("0", Object.fromEntries(cells))}`;
     knownCells = nowInCells;

@@ -34,7 +34,7 @@ export type ContainerAccessDeps = RegistryAccessDeps & Readonly<{ tokens: Contai
 export type ContainerAccess = RegistryAccess & Readonly<{ again: () => Promise<void> }>;
 
 /** Who calls: by a token of this registry, or by what other registries take as well. */
-type Known = Readonly<{ caller: Caller; grant: ContainerGrant | undefined }>;
+type AuthenticatedCaller = Readonly<{ caller: Caller; grant: ContainerGrant | undefined }>;
 
 const actionOf = (right: Right): ContainerAction => (right === "read" ? "pull" : "push");
 
@@ -114,7 +114,7 @@ async function known(
   ctx: Context,
   scope: string | undefined,
   deps: ContainerAccessDeps,
-): Promise<Known> {
+): Promise<AuthenticatedCaller> {
   const bearer = /^bearer +(\S+) *$/i.exec(ctx.get("authorization"))?.[1];
   if (bearer === undefined || !isContainerToken(bearer)) {
     try {

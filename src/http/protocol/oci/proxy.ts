@@ -12,7 +12,7 @@ import type { Deps } from "../../core/deps.ts";
 import { packageIdsIn, proxySources } from "../package/core/source.ts";
 import { type Document, upstreamDocument } from "../package/proxy/document.ts";
 import { upstreamFile } from "../package/proxy/file.ts";
-import { findKept, ownsName } from "../package/proxy/kept.ts";
+import { findCached, ownsName } from "../package/proxy/kept.ts";
 import { requestUpstream, failed, notThere, proxyOf } from "../package/proxy/upstream.ts";
 import { digestIn } from "./blob.ts";
 import { type ContainerCall, type ContainerRequest, imagePackageName, imagesOf } from "./call.ts";
@@ -131,9 +131,9 @@ const blob: ProxyRead = {
     const place = { repositoryId: proxy.id, path: `blob/${text}` };
     const headers = { "Docker-Content-Digest": text };
     if (ctx.method === "HEAD") {
-      const kept = await findKept(deps.db, place);
-      if (kept === undefined && proxy.settings.isOffline) throw notThere();
-      const bytes = kept === undefined ? await lengthAt({ url, login }, proxy, deps) : kept.bytes;
+      const cached = await findCached(deps.db, place);
+      if (cached === undefined && proxy.settings.isOffline) throw notThere();
+      const bytes = cached === undefined ? await lengthAt({ url, login }, proxy, deps) : cached.bytes;
       const type = "application/octet-stream";
       return streamAnswer(200, { body: "", type, bytes: Number(bytes), headers });
     }

@@ -5,17 +5,17 @@ import { type JobPayload, jobPayload } from "../../../services/pipeline/payload.
 import type { Deps } from "../../core/deps.ts";
 import type { AuthenticatedRun } from "./job-proof.ts";
 
-type KnownRun = Readonly<{ forms: MaskedForms; makesRelease: boolean }>;
+type CachedRun = Readonly<{ forms: MaskedForms; makesRelease: boolean }>;
 
 /** By token hash of the run; putting them together opens every variable of the job. */
-const known = new LRUCache<string, KnownRun>({ max: 1_000, ttl: 10 * 60_000 });
+const known = new LRUCache<string, CachedRun>({ max: 1_000, ttl: 10 * 60_000 });
 
 /** Keeps what later requests to this process about the run will probably need. */
 export function keepRun(
   tokenHash: string,
   token: string,
   payload: Pick<JobPayload, "masked" | "spec"> | undefined,
-): KnownRun {
+): CachedRun {
   const forms = maskedForms([token, ...(payload?.masked ?? [])]);
   const run = { forms, makesRelease: payload === undefined || payload.spec.release !== null };
   known.set(tokenHash, run);

@@ -5,7 +5,7 @@ import { streamAnswer } from "../../../core/answer.ts";
 import type { Deps } from "../../../core/deps.ts";
 import { HttpRefusal } from "../../../core/errors.ts";
 import type { NativeRequest, ProxyCall } from "../core/type.ts";
-import { type DocumentContext, keptStream, upstreamDocument } from "../proxy/document.ts";
+import { type DocumentContext, cachedStream, upstreamDocument } from "../proxy/document.ts";
 import { upstreamFile } from "../proxy/file.ts";
 import type { Promised } from "../proxy/flight.ts";
 import { type ProxyRepository, proxyOf, upstreamUrl } from "../proxy/upstream.ts";
@@ -40,8 +40,8 @@ const get: ProxyCall = {
     if (documentForm.test(path)) {
       const at = documentAt(proxy, path);
       const type = path.endsWith(".xml") ? "application/xml" : "text/plain";
-      const kept = await keptStream(proxy, at, deps);
-      if (kept !== undefined) return streamAnswer(200, { ...kept, type });
+      const cached = await cachedStream(proxy, at, deps);
+      if (cached !== undefined) return streamAnswer(200, { ...cached, type });
       const { bytes } = await upstreamDocument({ proxy, ctx }, at, deps);
       return streamAnswer(200, { body: bytes, type, bytes: bytes.length });
     }

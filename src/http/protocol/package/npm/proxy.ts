@@ -11,7 +11,7 @@ import { orNotFound, versionNotFound } from "../../../api/package/request.ts";
 import type { Answer } from "../../../core/answer.ts";
 import type { Deps } from "../../../core/deps.ts";
 import type { NativeRequest, ProxyCall } from "../core/type.ts";
-import { keptDigest, upstreamDocument } from "../proxy/document.ts";
+import { cachedDigest, upstreamDocument } from "../proxy/document.ts";
 import { documentsFor } from "../proxy/document-budget.ts";
 import { upstreamFile } from "../proxy/file.ts";
 import type { Promised } from "../proxy/flight.ts";
@@ -49,15 +49,15 @@ async function packument(native: NativeRequest, of: PackumentRequest, deps: Deps
   const proxy = proxyOf(native.repository);
   const { name } = orNotFound(() => nameIn(native.params));
   const forms = of.isShort === undefined ? ["full", "short"] : [of.isShort ? "short" : "full"];
-  const kept = await keptDigest(
+  const cached = await cachedDigest(
     proxy,
     forms.map((form) => `${form}/${name}`),
     deps,
   );
   const keyOf = (sha256: string): string => JSON.stringify([sha256, name, of.want]);
-  const known = kept?.sha256 === undefined ? undefined : given.get(keyOf(kept.sha256));
+  const known = cached?.sha256 === undefined ? undefined : given.get(keyOf(cached.sha256));
   if (known !== undefined) return known;
-  const path = kept?.path ?? `${of.isShort === false ? "full" : "short"}/${name}`;
+  const path = cached?.path ?? `${of.isShort === false ? "full" : "short"}/${name}`;
   const { answer, sha256 } = await readDocument(native, { path, name, want: of.want }, deps);
   if (sha256 !== undefined) given.set(keyOf(sha256), answer);
   return answer;

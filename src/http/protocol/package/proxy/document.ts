@@ -10,10 +10,10 @@ import { timeoutSignal } from "../../../../platform/time/timeout-signal.ts";
 import type { Deps } from "../../../core/deps.ts";
 import { documentBudget, documentsFor } from "./document-budget.ts";
 import {
-  findFirstKept,
-  findKept,
-  type Kept,
-  type KeptAt,
+  findFirstCached,
+  findCached,
+  type CachedContent,
+  type CacheKey,
   keep,
   noteCheck,
   roomToKeep,
@@ -85,11 +85,11 @@ export async function upstreamDocument(
   deps: Deps,
 ): Promise<Document> {
   const place = { repositoryId: proxy.id, path: at.path };
-  const kept = at.isPassing === true ? undefined : await findKept(deps.db, place);
+  const cached = at.isPassing === true ? undefined : await findCached(deps.db, place);
   const hold = documentsFor(ctx);
-  if (kept !== undefined && isFresh(proxy, place, kept, deps)) {
-    hold.reach(hold.amount + Number(kept.bytes));
-    const document = await keptDocument(kept, deps);
+  if (cached !== undefined && isFresh(proxy, place, cached, deps)) {
+    hold.reach(hold.amount + Number(cached.bytes));
+    const document = await cachedDocument(cached, deps);
     if (document !== undefined) return document;
   }
   if (proxy.settings.isOffline) throw notThere();
@@ -101,7 +101,7 @@ export async function upstreamDocument(
   }
   let document = running.get(key);
   if (document === undefined) {
-    document = fetched(proxy, { at, place, kept, key }, deps).finally(() => running.delete(key));
+    document = fetched(proxy, { at, place, cached, key }, deps).finally(() => running.delete(key));
     running.set(key, document);
   }
   const found = await document;
@@ -114,16 +114,16 @@ export async function upstreamDocument(
  *
  * @returns undefined when it has to be fetched
  */
-export async function keptStream(
+export async function cachedStream(
   proxy: ProxyRepository,
   { path }: Pick<DocumentAt, "path">,
   deps: Deps,
 ): Promise<Readonly<{ body: Readable; bytes: number }> | undefined> {
   const place = { repositoryId: proxy.id, path };
-  const kept = await findKept(deps.db, place);
-  if (kept === undefined || !isFresh(proxy, place, kept, deps)) return undefined;
+  const cached = await findCached(deps.db, place);
+  if (cached === undefined || !isFresh(proxy, place, cached, deps)) return undefined;
   try {
-    return { body: await deps.blobs.read(kept.sha256), bytes: Number(kept.bytes) };
+    return { body: await deps.blobs.read(cached.sha256), bytes: Number(cached.bytes) };
   } catch (error) {
     if (error instanceof BlobMissing) return undefined;
     throw error;
@@ -135,22 +135,22 @@ export async function keptStream(
  *
  * @param paths what each is kept under
  */
-export async function keptDigest(
+export async function cachedDigest(
   proxy: ProxyRepository,
   paths: readonly string[],
   deps: Deps,
 ): Promise<Readonly<{ path: string; sha256: string | undefined }> | undefined> {
-  const found = await findFirstKept(deps.db, proxy.id, paths);
+  const found = await findFirstCached(deps.db, proxy.id, paths);
   if (found === undefined) return undefined;
-  const { path, kept } = found;
-  const isGood = isFresh(proxy, { repositoryId: proxy.id, path }, kept, deps);
-  return { path, sha256: isGood ? kept.sha256 : undefined };
+  const { path, cached } = found;
+  const isGood = isFresh(proxy, { repositoryId: proxy.id, path }, cached, deps);
+  return { path, sha256: isGood ? cached.sha256 : undefined };
 }
 
 function isFresh(
   { id, settings }: ProxyRepository,
-  place: KeptAt,
-  { checked_at }: Kept,
+  place: CacheKey,
+  { checked_at }: CachedContent,
   { now }: Deps,
 ): boolean {
   const { isOffline, metadataRetrievalIntervalSeconds: seconds } = settings;
@@ -162,15 +162,15 @@ function isFresh(
 const servingOf = ({ id }: ProxyRepository, { isPassing = false }: DocumentAt): string =>
   isPassing ? `${id} passing` : id;
 
-const isPaused = (serving: string, place: KeptAt): boolean =>
+const isPaused = (serving: string, place: CacheKey): boolean =>
   (unanswered.get(serving)?.size ?? 0) >= failuresMax || failedNames.has(nameOf(place));
 
-const nameOf = ({ repositoryId, path }: KeptAt): string => `${repositoryId} ${path}`;
+const nameOf = ({ repositoryId, path }: CacheKey): string => `${repositoryId} ${path}`;
 
-type Fetch = Readonly<{ at: DocumentAt; place: KeptAt; kept: Kept | undefined; key: string }>;
+type Fetch = Readonly<{ at: DocumentAt; place: CacheKey; cached: CachedContent | undefined; key: string }>;
 
 async function fetched(proxy: ProxyRepository, fetch: Fetch, deps: Deps): Promise<Document> {
-  const hold = documentBudget.take(fetchBytes + Number(fetch.kept?.bytes ?? 0));
+  const hold = documentBudget.take(fetchBytes + Number(fetch.cached?.bytes ?? 0));
   try {
     return await fetchedInto(hold, proxy, fetch, deps);
   } finally {
@@ -181,14 +181,14 @@ async function fetched(proxy: ProxyRepository, fetch: Fetch, deps: Deps): Promis
 async function fetchedInto(
   hold: Hold,
   proxy: ProxyRepository,
-  { at, place, kept, key }: Fetch,
+  { at, place, cached, key }: Fetch,
   deps: Deps,
 ): Promise<Document> {
-  const old = kept && (await keptDocument(kept, deps));
+  const old = cached && (await cachedDocument(cached, deps));
   const serving = servingOf(proxy, at);
   try {
-    const isKnown = old !== undefined && kept !== undefined && kept.etag !== "";
-    const condition = isKnown ? { "if-none-match": kept.etag } : {};
+    const isKnown = old !== undefined && cached !== undefined && cached.etag !== "";
+    const condition = isKnown ? { "if-none-match": cached.etag } : {};
     const headersSent = { accept: at.accept, ...condition };
     const request = { url: at.url, headers: headersSent, login: at.login };
     const signal = timeoutSignal(totalMs);
@@ -269,7 +269,7 @@ function unpacked(body: Readable): Readable {
   return gunzip;
 }
 
-async function keptDocument({ sha256, content_type: type }: Kept, { blobs }: Deps) {
+async function cachedDocument({ sha256, content_type: type }: CachedContent, { blobs }: Deps) {
   try {
     const chunks: Buffer[] = [];
     for await (const chunk of await blobs.read(sha256)) chunks.push(chunk as Buffer);

@@ -8,7 +8,7 @@ import { contentTypeOf } from "../../../core/file/type.ts";
 import type { RequestContext } from "../../../core/request.ts";
 import { SharedDownload, heldBackBytes, type Promised } from "./flight.ts";
 import { downloadBudget } from "./flight-budget.ts";
-import { findKept, type Kept, keep, noteUse, roomToKeep } from "./kept.ts";
+import { findCached, type CachedContent, keep, noteUse, roomToKeep } from "./kept.ts";
 import {
   requestUpstream,
   failed,
@@ -64,10 +64,10 @@ export async function upstreamFile(
   deps: Deps,
 ): Promise<Answer> {
   const place = { repositoryId: proxy.id, path: at.path };
-  const kept = await findKept(deps.db, place);
-  const answer = kept && (await keptAnswer(kept, at, request, deps));
-  if (kept !== undefined && answer !== undefined) {
-    await noteUse(deps.db, place, kept, deps.now());
+  const cached = await findCached(deps.db, place);
+  const answer = cached && (await cachedAnswer(cached, at, request, deps));
+  if (cached !== undefined && answer !== undefined) {
+    await noteUse(deps.db, place, cached, deps.now());
     return answer;
   }
   if (proxy.settings.isOffline) throw notThere();
@@ -101,8 +101,8 @@ function forget(key: string, coming: Promise<Coming>): void {
   if (running.get(key) === coming) running.delete(key);
 }
 
-async function keptAnswer(
-  { sha256, bytes }: Kept,
+async function cachedAnswer(
+  { sha256, bytes }: CachedContent,
   { fileName }: FileAt,
   request: Pick<RequestContext, "header">,
   { blobs }: Deps,

@@ -9,7 +9,7 @@ import type { RegistryRepositoryRow } from "../../../../projections/registry/rep
 import type { Deps } from "../../../core/deps.ts";
 
 /** What a proxy has fetched and keeps. */
-export type Kept = Readonly<{
+export type CachedContent = Readonly<{
   sha256: string;
   bytes: bigint;
   content_type: string;
@@ -19,34 +19,34 @@ export type Kept = Readonly<{
   used_at: Date;
 }>;
 
-export type KeptAt = Readonly<{ repositoryId: string; path: string }>;
+export type CacheKey = Readonly<{ repositoryId: string; path: string }>;
 
 const table = "public.proxy_content";
 /** What is used all the time is written down now and then. */
 const notedEveryMs = 60 * 60_000;
 
-const where = ({ repositoryId, path }: KeptAt) => ({ repository_id: repositoryId, path });
+const where = ({ repositoryId, path }: CacheKey) => ({ repository_id: repositoryId, path });
 
 /** What is kept now. */
-export async function findKept(db: Knex, at: KeptAt): Promise<Kept | undefined> {
-  return await findFirstKept(db, at.repositoryId, [at.path]).then((found) => found?.kept);
+export async function findCached(db: Knex, at: CacheKey): Promise<CachedContent | undefined> {
+  return await findFirstCached(db, at.repositoryId, [at.path]).then((found) => found?.cached);
 }
 
-type First = Readonly<{ path: string; kept: Kept }>;
+type First = Readonly<{ path: string; cached: CachedContent }>;
 
 /** The first of these that is kept. */
-export async function findFirstKept(
+export async function findFirstCached(
   db: Knex,
   repositoryId: string,
   paths: readonly string[],
 ): Promise<First | undefined> {
-  const rows: readonly (Kept & Readonly<{ path: string }>)[] = await db(table)
+  const rows: readonly (CachedContent & Readonly<{ path: string }>)[] = await db(table)
     .where("repository_id", repositoryId)
     .whereIn("path", [...paths]);
   for (const path of paths) {
-    const kept = rows.find((row) => row.path === path);
-    if (kept === undefined) continue;
-    return { path, kept };
+    const cached = rows.find((row) => row.path === path);
+    if (cached === undefined) continue;
+    return { path, cached };
   }
   return undefined;
 }
@@ -65,7 +65,7 @@ export async function ownsName(
   if (settings.type === "PROXY" && settings.isOffline) return true;
   const exact = paths.filter((path) => !path.includes("*"));
   const forms = paths.filter((path) => path.includes("*")).map(formOf);
-  const found = await db<KeptAt>(table)
+  const found = await db<CacheKey>(table)
     .where("repository_id", id)
     .where((some) => {
       void some.whereIn("path", exact);
@@ -96,7 +96,7 @@ export async function roomToKeep(
 /** Keeps the content in the place of what is there, and gives its hold back. */
 export async function keep(
   db: Knex,
-  at: KeptAt,
+  at: CacheKey,
   { blob, type, etag }: Readonly<{ blob: Omit<HeldBlob, "digests">; type: string; etag: string }>,
 ): Promise<void> {
   const now = db.fn.now();
@@ -111,11 +111,11 @@ export async function keep(
   }
 }
 
-export async function noteCheck(db: Knex, at: KeptAt): Promise<void> {
+export async function noteCheck(db: Knex, at: CacheKey): Promise<void> {
   await db(table).where(where(at)).update({ checked_at: db.fn.now(), used_at: db.fn.now() });
 }
 
-export async function noteUse(db: Knex, at: KeptAt, { used_at }: Kept, now: Date): Promise<void> {
+export async function noteUse(db: Knex, at: CacheKey, { used_at }: CachedContent, now: Date): Promise<void> {
   if (now.getTime() - used_at.getTime() < notedEveryMs) return;
   await db(table).where(where(at)).update({ used_at: db.fn.now() });
 }
