@@ -15,7 +15,7 @@ type Others<View extends z.ZodObject, Row> = Partial<z.input<View>> & {
 };
 
 /** An answer made of a row: each field of the view is the column of its name, unless `others` says it. */
-export function presented<View extends z.ZodObject, Row extends object>(
+export function toView<View extends z.ZodObject, Row extends object>(
   view: View,
   row: Row,
   others: Others<View, Row>,

@@ -13,7 +13,7 @@ export const selectorFields = {
 
 type Selectable = Readonly<{ id: string; title: string; alias: string; owner_alias: string }>;
 
-export function presentSelector({ id, title, alias, owner_alias }: Selectable) {
+export function selectorView({ id, title, alias, owner_alias }: Selectable) {
   const hexColor = colorOf(id);
   return {
     selectorTitle: title,

@@ -89,7 +89,7 @@ async function fieldsOf(event: Recorded<MergeRequestEvent>, then: StateThen, dep
   const { requirements, canMerge: could } = await judgedThen(then, localId, initiatorId, deps);
   const canMerge = state.status === "OPENED" && could;
   const fields = {
-    merge_request: await presentInPayload(state, { localId, canMerge }, deps),
+    merge_request: await payloadView(state, { localId, canMerge }, deps),
     merge_requirements: requirements,
   };
   if (event.type === "MergeRequestOpened") return fields;
@@ -102,7 +102,7 @@ async function fieldsOf(event: Recorded<MergeRequestEvent>, then: StateThen, dep
 }
 
 /** The fields of a request that every payload about it has. */
-async function presentInPayload(
+async function payloadView(
   state: ExistingMergeRequest,
   { localId, canMerge }: Readonly<{ localId: number | null; canMerge: boolean }>,
   { db, publicUrl }: WorkerDeps,
@@ -200,5 +200,5 @@ export async function requestOf(mergeRequestId: string, position: bigint, deps: 
   const localId = (await findMergeRequestById(deps.db, mergeRequestId))?.local_id ?? null;
   const canMerge =
     state.status === "OPENED" && (await judgedThen(then, localId, state.authorId, deps)).canMerge;
-  return presentInPayload(state, { localId, canMerge }, deps);
+  return payloadView(state, { localId, canMerge }, deps);
 }

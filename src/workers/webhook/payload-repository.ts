@@ -104,7 +104,7 @@ async function pushOf(
     before,
     after,
     total_commits_count: summary.count,
-    commits: presentCommits(summary.commits),
+    commits: commitViews(summary.commits),
   };
 }
 
@@ -135,7 +135,7 @@ async function startOf(
   return head === null ? [] : [head];
 }
 
-function presentCommits(commits: readonly PushedCommit[]) {
+function commitViews(commits: readonly PushedCommit[]) {
   const spent = { files: 0, bytes: 0 };
   const within = (paths: readonly string[]) =>
     paths.filter((path) => {

@@ -35,12 +35,12 @@ export function payloadText(
   return JSON.stringify({
     action: topic,
     project_id: project.id,
-    project: presentProject(project, addresses),
+    project: projectView(project, addresses),
     ...fields,
   });
 }
 
-function presentProject(project: ProjectRow, addresses: Addresses) {
+function projectView(project: ProjectRow, addresses: Addresses) {
   const { httpTransportUrl, sshTransportUrl } = transportUrls(project, addresses);
   return {
     project_id: project.id,

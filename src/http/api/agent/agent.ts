@@ -21,7 +21,7 @@ import {
   seenAt,
   writing,
 } from "./owner-scope.ts";
-import { AgentView, presentAgents } from "./view.ts";
+import { AgentView, agentViews } from "./view.ts";
 
 const tagsMax = 50;
 const timeoutMaxSeconds = 30 * 24 * 3_600;
@@ -65,7 +65,7 @@ function list(ownerScope: AgentOwnerScope): Route {
     errors: [404],
     async handle({ page, request }, deps) {
       const { rows, total } = await listAgents(deps.db, seenAt(request as Request), page);
-      return { items: await presentAgents(deps.db, rows), totalElements: total };
+      return { items: await agentViews(deps.db, rows), totalElements: total };
     },
   });
 }
@@ -172,7 +172,7 @@ async function send(deps: Deps, request: Request, id: string, order: Order): Pro
 }
 
 async function shown({ db }: Deps, request: Request, id: string) {
-  const [view] = await presentAgents(db, [await mustFindAgent({ db }, request, id)]);
+  const [view] = await agentViews(db, [await mustFindAgent({ db }, request, id)]);
   if (view === undefined) throw agentNotFound();
   return view;
 }

@@ -13,7 +13,7 @@ import type { JobRow } from "../../../projections/pipeline/table.ts";
 import type { Deps } from "../../core/deps.ts";
 import { openPortion } from "../../core/file/referred-blob.ts";
 import { listed } from "../../core/paging.ts";
-import { presented } from "../../core/present.ts";
+import { toView } from "../../core/present.ts";
 import type { RequestFor } from "../../core/request.ts";
 import { type Route, route } from "../../core/route.ts";
 import { instant } from "../../core/schema.ts";
@@ -44,11 +44,11 @@ export const ArtifactView = z
 
 type Names = Readonly<{ ownerAlias: string; projectAlias: string }>;
 
-const present =
+const viewOf =
   ({ ownerAlias, projectAlias }: Names) =>
   (row: ListedArtifact): z.input<typeof ArtifactView> => {
     const job = `/project/${ownerAlias}/${projectAlias}/cicd/job/${row.job_local_id ?? 0}`;
-    return presented(ArtifactView, row, {
+    return toView(ArtifactView, row, {
       downloadUrl: `${job}/artifact/${row.id}/download`,
       size: Number(row.bytes),
       expireAt: row.locked ? null : row.expire_at,
@@ -72,7 +72,7 @@ const ofJob = route({
   summary: "List the artifacts of a job",
   async handle({ params, page, request }, deps) {
     const { job } = await mustFindJob(deps, request, params.localId);
-    return listed(listArtifacts(deps.db, { job_id: job.id }, page), present(params));
+    return listed(listArtifacts(deps.db, { job_id: job.id }, page), viewOf(params));
   },
 });
 
@@ -84,7 +84,7 @@ const ofPipeline = route({
   summary: "List the artifacts of all jobs of a pipeline",
   async handle({ params, page, request }, deps) {
     const { id } = await mustFindPipeline(deps, request, params.localId);
-    return listed(listArtifacts(deps.db, { pipeline_id: id }, page), present(params));
+    return listed(listArtifacts(deps.db, { pipeline_id: id }, page), viewOf(params));
   },
 });
 
@@ -121,7 +121,7 @@ function change(verb: "lock" | "unlock", summary: string): Route {
       const type = verb === "lock" ? "LockArtifact" : "UnlockArtifact";
       await send(deps, request, job, { type, artifactId });
       const changed = await mustFindArtifact(deps, job, artifactId);
-      return present(params)({ ...changed, job_local_id: job.local_id });
+      return viewOf(params)({ ...changed, job_local_id: job.local_id });
     },
   });
 }

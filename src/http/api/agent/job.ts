@@ -6,7 +6,7 @@ import type { Part } from "../../../projections/list/list-rows.ts";
 import type { Deps } from "../../core/deps.ts";
 import type { RequestFor } from "../../core/request.ts";
 import { type Route, route } from "../../core/route.ts";
-import { JobView, presentJobs } from "../pipeline/view.ts";
+import { JobView, jobViews } from "../pipeline/view.ts";
 import { mustFindAgent } from "./agent.ts";
 import {
   type AgentOwnerScope,
@@ -25,7 +25,7 @@ async function listed(deps: Deps, request: Request, page: Part, filter: JobFilte
   const { jobStatus: status, ...agent } = filter;
   const which = { owner: seenAt(request), status, ...agent };
   const { rows, total } = await listAgentJobs(deps.db, which, page);
-  const items = await presentJobs(deps.db, rows, ({ ref, is_tag, pipeline_local_id: local_id }) => {
+  const items = await jobViews(deps.db, rows, ({ ref, is_tag, pipeline_local_id: local_id }) => {
     return { ref, is_tag, local_id };
   });
   return { items, totalElements: total };

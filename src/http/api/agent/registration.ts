@@ -58,7 +58,7 @@ function show(ownerScope: AgentOwnerScope): Route {
     async handle({ request }, deps) {
       const at = request as InOwnerScope & RequestFor<"admin">;
       const row = await findRegistration(deps.db, registrationIdOf(ownerAt(at)));
-      return row === undefined ? issue(deps, at, 1) : present(deps, ownerAt(at), row.generation);
+      return row === undefined ? issue(deps, at, 1) : viewOf(deps, ownerAt(at), row.generation);
     },
   });
 }
@@ -98,10 +98,10 @@ async function issue(
   if (row === undefined) {
     throw new Refusal("unavailable", "agent.registration_pending", "Try again in a moment.");
   }
-  return present(deps, owner, row.generation);
+  return viewOf(deps, owner, row.generation);
 }
 
-function present(deps: Deps, owner: AgentOwner, generation: number) {
+function viewOf(deps: Deps, owner: AgentOwner, generation: number) {
   return {
     id: registrationIdOf(owner),
     registrationUrl: deps.publicUrl,

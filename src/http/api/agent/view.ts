@@ -3,7 +3,7 @@ import { z } from "zod";
 
 import type { AgentRow } from "../../../projections/agent/agent.ts";
 import { type AgentContactRow, lastContacts } from "../../../projections/agent/contact.ts";
-import { presented } from "../../core/present.ts";
+import { toView } from "../../core/present.ts";
 import { instant } from "../../core/schema.ts";
 
 export const AgentView = z
@@ -27,7 +27,7 @@ export const AgentView = z
   .meta({ id: "Agent" });
 
 /** The agents with their last contacts, in one query. */
-export async function presentAgents(
+export async function agentViews(
   db: Knex,
   rows: readonly AgentRow[],
 ): Promise<z.input<typeof AgentView>[]> {
@@ -35,14 +35,14 @@ export async function presentAgents(
     db,
     rows.map(({ id }) => id),
   );
-  return rows.map((row) => presentAgent(row, contacts.get(row.id)));
+  return rows.map((row) => agentView(row, contacts.get(row.id)));
 }
 
-function presentAgent(
+function agentView(
   row: AgentRow,
   contact: AgentContactRow | undefined,
 ): z.input<typeof AgentView> {
-  return presented(AgentView, row, {
+  return toView(AgentView, row, {
     platform: contact?.platform ?? "",
     architecture: contact?.architecture ?? "",
     ipAddress: contact?.ip ?? "",

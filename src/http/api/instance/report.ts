@@ -12,7 +12,7 @@ import { findUserById } from "../../../projections/user/user.ts";
 import { accessAt, type OwnerScope, ownerScopes, parentOf } from "../../access/owner-scope.ts";
 import type { Deps } from "../../core/deps.ts";
 import { listed } from "../../core/paging.ts";
-import { presented } from "../../core/present.ts";
+import { toView } from "../../core/present.ts";
 import { type Route, route } from "../../core/route.ts";
 import { instant } from "../../core/schema.ts";
 
@@ -82,7 +82,7 @@ const getReports = route({
   reply: ReportView,
   handle({ query: { status }, page }, deps) {
     const open = status === undefined ? undefined : status === "OPEN";
-    return listed(listReports(deps.db, { open, ...page }), (row) => present(row, deps));
+    return listed(listReports(deps.db, { open, ...page }), (row) => viewOf(row, deps));
   },
 });
 
@@ -100,13 +100,13 @@ const closeReport = route({
     const at = now().toISOString();
     const command = { type: "CloseReport", reportId: row.id, by: request.userId, at } as const;
     await request.execute(report, row.pair_id, command);
-    return present((await findReport(db, row.id)) ?? row, deps);
+    return viewOf((await findReport(db, row.id)) ?? row, deps);
   },
 });
 
-async function present(row: ReportRow, { db, vault }: Deps): Promise<z.input<typeof ReportView>> {
+async function viewOf(row: ReportRow, { db, vault }: Deps): Promise<z.input<typeof ReportView>> {
   const parent = await findParent(db, row.parent_type, row.parent_id);
-  return presented(ReportView, row, {
+  return toView(ReportView, row, {
     subjectType: row.parent_type,
     subjectId: row.parent_id,
     subjectPath: parent?.path ?? null,

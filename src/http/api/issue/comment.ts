@@ -19,7 +19,7 @@ import { projectStampOf } from "../../core/command-deps.ts";
 import type { Deps } from "../../core/deps.ts";
 import { type Route, route } from "../../core/route.ts";
 import { instant } from "../../core/schema.ts";
-import { presentParticipant } from "../user/participant.ts";
+import { participantView } from "../user/participant.ts";
 import { UserView } from "../user/view.ts";
 import { Text } from "./body.ts";
 import { mustBeAuthorOr, mustFindIssue, reading, type Writing, writing } from "./issue.ts";
@@ -67,7 +67,7 @@ const getComments = route({
   async handle({ params, page, request }, deps) {
     const { id } = await mustFindIssue(deps, request, params.localId);
     const { rows, total } = await listIssueComments(deps.db, id, page);
-    return { items: await present(rows, deps), totalElements: total };
+    return { items: await viewOf(rows, deps), totalElements: total };
   },
 });
 
@@ -149,12 +149,12 @@ async function mustFindOwn(
 
 async function shown(issue: NumberedIssueRow, id: IssueCommentId, deps: Deps) {
   const row = await findIssueComment(deps.db, issue.id, id);
-  const [comment] = row === undefined ? [] : await present([row], deps);
+  const [comment] = row === undefined ? [] : await viewOf([row], deps);
   if (comment === undefined) throw commentNotFound();
   return comment;
 }
 
-async function present(
+async function viewOf(
   rows: readonly (IssueCommentRow | ListedCommentRow)[],
   { db, now }: Pick<Deps, "db" | "now">,
 ): Promise<readonly z.input<typeof CommentView>[]> {
@@ -163,7 +163,7 @@ async function present(
     id: row.id,
     message: row.message,
     ...("truncated" in row && row.truncated && { truncated: true }),
-    author: presentParticipant(users.get(row.author_id), row.author_id),
+    author: participantView(users.get(row.author_id), row.author_id),
     createdAt: row.created_at,
     createTimeDifference: elapsedText(row.created_at, now()),
   }));

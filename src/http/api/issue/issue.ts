@@ -20,7 +20,7 @@ import { type Route, route } from "../../core/route.ts";
 import { chosenLabels } from "../label/choice.ts";
 import { chosenAssignees, EditedIssue, NewIssue } from "./body.ts";
 import { IssueQuery, issueFilter } from "./query.ts";
-import { IssueView, presentIssues } from "./view.ts";
+import { IssueView, issueViews } from "./view.ts";
 
 const tag = "Issues";
 const path = "/project/{ownerAlias}/{projectAlias}/issue";
@@ -38,7 +38,7 @@ const getIssue = route({
   asOf: { readModels: [labelProjection], numbered: { kind: "ISSUE", readModel: issueProjection } },
   reply: IssueView,
   handle: async ({ params, request }, deps) =>
-    presented(await mustFindIssue(deps, request, params.localId), request, deps),
+    issueView(await mustFindIssue(deps, request, params.localId), request, deps),
 });
 
 const getIssues = route({
@@ -56,7 +56,7 @@ const getIssues = route({
     const filter = await issueFilter(db, project.id, query);
     if (filter === undefined) return { items: [], totalElements: 0 };
     const { rows, total } = await listIssues(db, project.id, filter, page);
-    return { items: await presentIssues(db, rows, project), totalElements: total };
+    return { items: await issueViews(db, rows, project), totalElements: total };
   },
 });
 
@@ -88,7 +88,7 @@ const postIssue = route({
     await request.executeProcess((metadata) => createIssue(commandDeps(deps), command, metadata));
     const row = await findIssueById(deps.db, issueId);
     if (row === undefined) throw issueNotFound();
-    return presented(row, request, deps);
+    return issueView(row, request, deps);
   },
 });
 
@@ -119,7 +119,7 @@ const putIssue = route({
     };
     const command = { type: "EditIssue", changes, ...projectStampOf(request, deps) } as const;
     await request.execute(issue, row.id, command);
-    return presented(await mustFindIssue(deps, request, localId), request, deps);
+    return issueView(await mustFindIssue(deps, request, localId), request, deps);
   },
 });
 
@@ -168,8 +168,8 @@ export function mustBeAuthorOr(needed: Role, authorId: string, caller: Caller): 
   throw new Refusal("forbidden", "auth.role_missing", message, { extra: { role: needed } });
 }
 
-async function presented(row: NumberedIssueRow, { project }: Reading, { db }: Pick<Deps, "db">) {
-  const [shown] = await presentIssues(db, [row], project);
+async function issueView(row: NumberedIssueRow, { project }: Reading, { db }: Pick<Deps, "db">) {
+  const [shown] = await issueViews(db, [row], project);
   if (shown === undefined) throw issueNotFound();
   return shown;
 }

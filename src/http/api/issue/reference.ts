@@ -1,7 +1,7 @@
 import { listReferences } from "../../../projections/reference/list.ts";
 import { listed } from "../../core/paging.ts";
 import { route } from "../../core/route.ts";
-import { presentReference, ReferenceView } from "../reference/view.ts";
+import { referenceView, ReferenceView } from "../reference/view.ts";
 import { mustFindIssue, reading } from "./issue.ts";
 
 export const getIssueReferences = route({
@@ -17,6 +17,6 @@ export const getIssueReferences = route({
     const { project, userId } = request;
     await mustFindIssue(deps, request, localId);
     const thing = { project, mark: "#", localId } as const;
-    return listed(listReferences(deps.db, thing, userId, page), presentReference);
+    return listed(listReferences(deps.db, thing, userId, page), referenceView);
   },
 });

@@ -6,11 +6,11 @@ import type { NumberedIssueRow } from "../../../projections/issue/list.ts";
 import { type LabelRow, labelsById } from "../../../projections/label/label.ts";
 import { findUsersById, type UserRow } from "../../../projections/user/user.ts";
 import type { ResolvedProject } from "../../access/gate.ts";
-import { presented } from "../../core/present.ts";
+import { toView } from "../../core/present.ts";
 import { instant } from "../../core/schema.ts";
 import { SelectorObject, selectorObject } from "../../core/selector.ts";
-import { LabelView, presentLabel } from "../label/view.ts";
-import { presentParticipant } from "../user/participant.ts";
+import { LabelView, labelView } from "../label/view.ts";
+import { participantView } from "../user/participant.ts";
 import { UserView } from "../user/view.ts";
 
 export const IssueView = z
@@ -42,7 +42,7 @@ const presentStatus = (id: IssueStatus): SelectorObject =>
   selectorObject({ id, ...statuses[id], color: statuses[id].hexColor });
 
 /** Issues of one project; people and labels of all of them are looked up at once. */
-export async function presentIssues(
+export async function issueViews(
   db: Knex,
   rows: readonly NumberedIssueRow[],
   { alias, owner_alias }: Pick<ResolvedProject["project"], "alias" | "owner_alias">,
@@ -59,7 +59,7 @@ export async function presentIssues(
     ),
   ]);
   return rows.map((row) =>
-    presented(IssueView, row, {
+    toView(IssueView, row, {
       status: presentStatus(row.status),
       assignedUsers: row.assignee_ids.map((id) => participant(users, id)),
       labels: shownLabels(row, labels),
@@ -71,12 +71,12 @@ export async function presentIssues(
 }
 
 const participant = (users: ReadonlyMap<string, UserRow>, id: string) =>
-  presentParticipant(users.get(id), id);
+  participantView(users.get(id), id);
 
 /** By title; those that were deleted are left out. */
 function shownLabels({ label_ids }: NumberedIssueRow, labels: ReadonlyMap<string, LabelRow>) {
   return label_ids
     .flatMap((id) => labels.get(id) ?? [])
     .sort((a, b) => (a.title_normalised < b.title_normalised ? -1 : 1))
-    .map(presentLabel);
+    .map(labelView);
 }

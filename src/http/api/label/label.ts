@@ -10,7 +10,7 @@ import { listed } from "../../core/paging.ts";
 import { type Route, route } from "../../core/route.ts";
 import { oneLine, prose } from "../../core/schema.ts";
 import { colorOf } from "../../core/selector.ts";
-import { LabelView, presentLabel } from "./view.ts";
+import { LabelView, labelView } from "./view.ts";
 
 const tag = "Issues";
 const path = "/project/{ownerAlias}/{projectAlias}/label";
@@ -47,7 +47,7 @@ const getLabels = route({
   asOf: { readModels: [labelProjection] },
   reply: LabelView,
   handle: ({ page, request: { project } }, { db }) =>
-    listed(listLabels(db, project.id, page), presentLabel),
+    listed(listLabels(db, project.id, page), labelView),
 });
 
 const getLabel = route({
@@ -59,7 +59,7 @@ const getLabel = route({
   asOf: { readModels: [labelProjection] },
   reply: LabelView,
   handle: async ({ params, request }, deps) =>
-    presentLabel(await mustFindLabel(deps, request, params.labelUuid)),
+    labelView(await mustFindLabel(deps, request, params.labelUuid)),
 });
 
 const postLabel = route({
@@ -86,7 +86,7 @@ const postLabel = route({
     await request.executeProcess((metadata) =>
       createLabel(commandDeps(deps), { id: labelId, metadata }, command),
     );
-    return presentLabel(await mustFindLabel(deps, request, labelId));
+    return labelView(await mustFindLabel(deps, request, labelId));
   },
 });
 
@@ -110,7 +110,7 @@ const putLabel = route({
     await request.executeProcess((metadata) =>
       editLabel(commandDeps(deps), { id: labelUuid, metadata }, command),
     );
-    return presentLabel(await mustFindLabel(deps, request, labelUuid));
+    return labelView(await mustFindLabel(deps, request, labelUuid));
   },
 });
 

@@ -12,7 +12,7 @@ export const LabelView = z
   })
   .meta({ id: "Label" });
 
-export function presentLabel(row: LabelRow): z.input<typeof LabelView> {
+export function labelView(row: LabelRow): z.input<typeof LabelView> {
   return {
     id: row.id,
     hexColor: row.hex_color,

@@ -44,7 +44,7 @@ export type ConnectionMethods<
   view: View;
   /** @throws Refusal 422 for errors that the schema cannot detect */
   detailsOf: (given: Given<Kind, Body>, deps: Deps) => Promise<ConnectionDetails>;
-  present: (connection: ConnectionOf<Kind>, deps: Deps) => Promise<z.input<View>>;
+  viewOf: (connection: ConnectionOf<Kind>, deps: Deps) => Promise<z.input<View>>;
 }>;
 
 export type Given<Kind extends ConnectionKind, Body extends z.ZodType> = Readonly<{
@@ -71,7 +71,7 @@ const common = { tag: "Administration", scope: "USER_WRITE", access: "admin" } a
 const nameOf = ({ kind }: AnyMethods): string => kind.charAt(0) + kind.slice(1).toLowerCase();
 
 function listRoute(methods: AnyMethods): Route {
-  const { kind, path, list, view, present } = methods;
+  const { kind, path, list, view, viewOf } = methods;
   return route({
     ...common,
     method: "get",
@@ -82,7 +82,7 @@ function listRoute(methods: AnyMethods): Route {
     reply: view,
     errors: [404],
     handle: ({ page }, deps) =>
-      listed(listLoginConnections(deps.db, kind, page), (row) => present(row, deps)),
+      listed(listLoginConnections(deps.db, kind, page), (row) => viewOf(row, deps)),
   });
 }
 
@@ -166,8 +166,8 @@ function statusRoute(methods: AnyMethods): Route {
   });
 }
 
-async function shown({ kind, present }: AnyMethods, id: string, deps: Deps) {
-  return await present(mustBeFound(await findLoginConnection(deps.db, kind, id)), deps);
+async function shown({ kind, viewOf }: AnyMethods, id: string, deps: Deps) {
+  return await viewOf(mustBeFound(await findLoginConnection(deps.db, kind, id)), deps);
 }
 
 function mustBeFound<Connection>(connection: Connection | undefined): Connection {

@@ -112,7 +112,7 @@ export const ldapConnectionRoutes: readonly Route[] = connectionRoutes({
     };
   },
 
-  async present({ id, details, enabled }, { vault }) {
+  async viewOf({ id, details, enabled }, { vault }) {
     const { caCert, bindPassword } = details;
     return {
       ...details,

@@ -75,7 +75,7 @@ export const oidcConnectionRoutes: readonly Route[] = connectionRoutes({
     return { kind: "OIDC", ...plain, ...secret };
   },
 
-  async present({ id, details, enabled }, { publicUrl }) {
+  async viewOf({ id, details, enabled }, { publicUrl }) {
     return {
       uuid: id,
       name: details.name,

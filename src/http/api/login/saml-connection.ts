@@ -73,7 +73,7 @@ export const samlConnectionRoutes: readonly Route[] = connectionRoutes({
     return { kind: "SAML", name, trustEmail, ...addresses, cert, certDigest };
   },
 
-  async present({ id, details, enabled }, { vault, publicUrl }) {
+  async viewOf({ id, details, enabled }, { vault, publicUrl }) {
     const { entityId, metadataUrl, acsUrl } = samlEndpoints(publicUrl, id);
     return {
       uuid: id,

@@ -30,7 +30,7 @@ import type { Deps } from "../../core/deps.ts";
 import type { RequestContext } from "../../core/request.ts";
 import { type Route, route } from "../../core/route.ts";
 import { bool, int, oneLine } from "../../core/schema.ts";
-import { presentUser, UserView } from "../user/view.ts";
+import { userView, UserView } from "../user/view.ts";
 
 const approversMax = 100;
 
@@ -89,7 +89,7 @@ function listRules(ownerScope: OwnerScope): Route {
     reply: ApprovalRuleView,
     async handle({ page, request }, { db }) {
       const { rows, total } = await listApprovalRules(db, scopeOf(request), page);
-      return { items: await present(db, rows), totalElements: total };
+      return { items: await viewOf(db, rows), totalElements: total };
     },
   });
 }
@@ -203,19 +203,19 @@ function scopeOf(request: Resolved): ApprovalScope {
 /** A rule of another project, team or company is not found. */
 async function shown(db: Knex, scope: ApprovalScope, id: string) {
   const row = await findApprovalRule(db, scope, id);
-  const [view] = row === undefined ? [] : await present(db, [row]);
+  const [view] = row === undefined ? [] : await viewOf(db, [row]);
   if (view !== undefined) return view;
   throw new Refusal("not_found", "approval.not_found", "Approval rule not found.");
 }
 
-async function present(db: Knex, rows: readonly ApprovalRuleRow[]) {
+async function viewOf(db: Knex, rows: readonly ApprovalRuleRow[]) {
   const users = await findUsersById(db, [...new Set(rows.flatMap((row) => row.approver_ids))]);
   return rows.map((row) => ({
     uuid: row.id,
     targetBranch: row.target_branch,
     name: row.name,
     minimalApprovals: row.minimal_approvals,
-    allowedApprovers: row.approver_ids.flatMap((id) => users.get(id) ?? []).map(presentUser),
+    allowedApprovers: row.approver_ids.flatMap((id) => users.get(id) ?? []).map(userView),
   }));
 }
 

@@ -24,7 +24,7 @@ import { projectStampOf } from "../../core/command-deps.ts";
 import type { Deps } from "../../core/deps.ts";
 import { type Route, route } from "../../core/route.ts";
 import { fieldRefusal, instant, int, oneLine } from "../../core/schema.ts";
-import { presentUser, UserView } from "../user/view.ts";
+import { userView, UserView } from "../user/view.ts";
 import { mustBeUsers } from "./approval-rule.ts";
 import {
   at,
@@ -93,7 +93,7 @@ const getApprovals = route({
       if (user === undefined) return [];
       const counts = counting.some(({ userId }) => userId === approval.approver_id);
       const { approved_at: approvedAt, source_commit: commitId } = approval;
-      return [{ user: presentUser(user), approvedAt, commitId, counts }];
+      return [{ user: userView(user), approvedAt, commitId, counts }];
     });
     const some = items.slice(page.offset, page.offset + page.limit);
     return { items: some, totalElements: items.length };

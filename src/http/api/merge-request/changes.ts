@@ -19,11 +19,11 @@ import {
   ChangedFileView,
   lineRangeFields,
   lineRangeOf,
-  presentChange,
-  presentPart,
+  changeView,
+  partView,
 } from "../repository/changed-file-view.ts";
 import { colouredLines, colouredWindow } from "../repository/coloured-line.ts";
-import { CommitView, presentCommits } from "../repository/commit-view.ts";
+import { CommitView, commitViews } from "../repository/commit-view.ts";
 import { at, mustFindMergeRequest, reading } from "./place.ts";
 import type { Reading } from "./view.ts";
 
@@ -62,13 +62,13 @@ const getChanges = route({
     const items: z.input<typeof ChangedFileView>[] = [];
     const range = lineRangeOf(query);
     for (const change of wanted.slice(page.offset, page.offset + page.limit)) {
-      if (query.filePath === undefined) items.push(presentChange(change, between, undefined));
+      if (query.filePath === undefined) items.push(changeView(change, between, undefined));
       else if (range === undefined) {
         const { lines } = await colouredLines(repository, change);
-        items.push(presentChange(change, between, undefined, lines));
+        items.push(changeView(change, between, undefined, lines));
       } else {
         const part = await colouredWindow(repository, change, range);
-        items.push(presentPart(change, between, undefined, part));
+        items.push(partView(change, between, undefined, part));
       }
     }
     return {
@@ -95,7 +95,7 @@ const getCommits = route({
     const some = ids.slice(page.offset, page.offset + page.limit);
     const commits = await Promise.all(some.map((id) => repository.objects.commit(id)));
     const known = commits.filter((commit) => commit !== undefined);
-    const items = await presentCommits(deps, request.project.id, known);
+    const items = await commitViews(deps, request.project.id, known);
     return { items, totalElements: ids.length };
   },
 });

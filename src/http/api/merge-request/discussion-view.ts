@@ -13,7 +13,7 @@ import { compareHeads } from "../../../services/merge-request/compare.ts";
 import { followLine, type Place } from "../../../services/merge-request/follow-line.ts";
 import type { Deps } from "../../core/deps.ts";
 import { instant } from "../../core/schema.ts";
-import { presentParticipant } from "../user/participant.ts";
+import { participantView } from "../user/participant.ts";
 import { UserView } from "../user/view.ts";
 import { type Range, rangeOf } from "./changes.ts";
 import type { Reading } from "./view.ts";
@@ -69,7 +69,7 @@ type Shown = Readonly<{
 }>;
 
 /** First notes with their replies, lines followed to the newest version; of the past as they were said. */
-export async function presentNotes(
+export async function noteViews(
   deps: Deps,
   request: Pick<Reading, "project">,
   mergeRequest: MergeRequestRow,
@@ -93,8 +93,8 @@ export async function presentNotes(
     : undefined;
   const now = deps.now();
   const plain = (row: DiscussionNoteRow) => ({
-    ...presentText(row, now),
-    author: presentParticipant(users.get(row.author_id), row.author_id),
+    ...textView(row, now),
+    author: participantView(users.get(row.author_id), row.author_id),
   });
   const notes: Note[] = [];
   // One after the other: a line that is not where it was takes a comparison.
@@ -104,7 +104,7 @@ export async function presentNotes(
     notes.push({
       ...plain(row),
       repliesTotal: totals.get(row.id) ?? 0,
-      ...(isRoot && (deps.past === true ? placeThen(row) : await presentPlace(row, range))),
+      ...(isRoot && (deps.past === true ? placeThen(row) : await placeView(row, range))),
       replies: own.map((reply) => ({ ...plain(reply), replies: [] })),
     });
   }
@@ -121,7 +121,7 @@ async function repliesIn(
   return repliesTo(db, ids, { from: which.from, bytesMax: bytesMax.discussion });
 }
 
-function presentText(row: DiscussionNoteRow | ListedNoteRow, now: Date) {
+function textView(row: DiscussionNoteRow | ListedNoteRow, now: Date) {
   const isRoot = row.id === row.discussion_id;
   return {
     uuid: row.id,
@@ -153,7 +153,7 @@ const placeThen = ({ new_line, old_line }: DiscussionNoteRow) => ({
   oldLine: old_line,
 });
 
-async function presentPlace(row: DiscussionNoteRow, range: Range | undefined) {
+async function placeView(row: DiscussionNoteRow, range: Range | undefined) {
   const { new_path, old_path, target_commit, base_commit } = row;
   if (new_path === null || old_path === null) return {};
   if (range === undefined || target_commit === null) return { outdated: true };

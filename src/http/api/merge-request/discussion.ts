@@ -22,7 +22,7 @@ import { type Route, route } from "../../core/route.ts";
 import { int, pathLengthMax, prose } from "../../core/schema.ts";
 import { rangeOf } from "./changes.ts";
 import { LineFields, lineIn } from "./discussion-line.ts";
-import { NoteView, presentNotes, type WhichReplies } from "./discussion-view.ts";
+import { NoteView, noteViews, type WhichReplies } from "./discussion-view.ts";
 import { at, isDeveloper, mustFindMergeRequest, reading, type Writing, writing } from "./place.ts";
 import type { Reading } from "./view.ts";
 
@@ -80,7 +80,7 @@ const getDiscussions = route({
     const row = await mustFindMergeRequest(deps, request, params.localId);
     const paths = filePath === undefined ? undefined : [filePath].flat();
     const { rows, total } = await listDiscussions(deps.db, row.id, { ...page, paths });
-    const notes = await presentNotes(deps, request, row, { rows, replies: "newest" });
+    const notes = await noteViews(deps, request, row, { rows, replies: "newest" });
     // Replies are beside the first note; its own would be the same once more.
     const items = notes.map(({ replies, ...note }) => ({
       rootNote: { ...note, replies: [] },
@@ -255,7 +255,7 @@ async function shownNote(
   replies: WhichReplies = "none",
 ) {
   const rows = [await mustFindNote(deps, row, id)];
-  const [view] = await presentNotes(deps, request, row, { rows, replies });
+  const [view] = await noteViews(deps, request, row, { rows, replies });
   if (view === undefined) throw discussionNotFound();
   return view;
 }

@@ -13,7 +13,7 @@ import type { Deps } from "../../core/deps.ts";
 import { listed } from "../../core/paging.ts";
 import { type Route, route } from "../../core/route.ts";
 import { nothingStarted } from "../pipeline/pipeline.ts";
-import { PipelineView, presentPipeline } from "../pipeline/view.ts";
+import { PipelineView, pipelineView } from "../pipeline/view.ts";
 import { rangeOf } from "./changes.ts";
 import { at, mustFindMergeRequest, reading, writing } from "./place.ts";
 import type { Reading } from "./view.ts";
@@ -35,7 +35,7 @@ export const getMergeRequestPipelines: Route = route({
     const projectIds = await readable(deps, request, row.source_project_id);
     const mergeRequest = { projectId: row.project_id, localId: row.local_id };
     const wanted = { projectIds, commitIds, mergeRequest };
-    return listed(pipelinesOfMergeRequest(deps.db, wanted, page), presentPipeline);
+    return listed(pipelinesOfMergeRequest(deps.db, wanted, page), pipelineView);
   },
 });
 
@@ -71,7 +71,7 @@ export const postMergeRequestPipeline: Route = route({
     });
     const pipeline = await findPipelineById(deps.db, started.pipelineId);
     if (pipeline === undefined) throw pipelineNotFound();
-    return presentPipeline(pipeline);
+    return pipelineView(pipeline);
   },
 });
 

@@ -7,7 +7,7 @@ import { mustSuffice } from "../../access/role-access.ts";
 import type { Deps } from "../../core/deps.ts";
 import { oneInProject } from "../../core/one-below.ts";
 import type { RequestFor } from "../../core/request.ts";
-import { presentMergeRequests, type Reading } from "./view.ts";
+import { mergeRequestViews, type Reading } from "./view.ts";
 
 export const at = "/project/{ownerAlias}/{projectAlias}/merge-request";
 
@@ -52,7 +52,7 @@ export const isDeveloper = ({ role }: Pick<Reading, "role">): boolean => atLeast
 export async function shown(deps: Deps, request: Reading, localId: number) {
   const row = await mustFindMergeRequest(deps, request, localId);
   const newest = deps.past ? row : await withNewestSourceShown(deps, row);
-  const [view] = await presentMergeRequests(deps, request, [newest]);
+  const [view] = await mergeRequestViews(deps, request, [newest]);
   if (view === undefined) throw mergeRequestNotFound();
   return view;
 }

@@ -11,7 +11,7 @@ import { labelIdsNamed } from "../label/choice.ts";
 import { filteredPerson, personFilter } from "../user/person-filter.ts";
 import { at, reading, shown } from "./place.ts";
 import { MergeRequestView } from "./schema.ts";
-import { presentMergeRequests, type Reading } from "./view.ts";
+import { mergeRequestViews, type Reading } from "./view.ts";
 
 export const getMergeRequest = route({
   ...reading,
@@ -64,7 +64,7 @@ export const getMergeRequests = route({
       ...{ projectId: request.project.id, ...named, status, draft, q, sort, order },
       ...{ sourceBranch, targetBranch, updatedAfter, ...page },
     });
-    const views = await presentMergeRequests(deps, request, rows);
+    const views = await mergeRequestViews(deps, request, rows);
     const items = views.map((view) => ({
       ...view,
       conflicts: [...shortened(view.conflicts, conflictsListedMax)],

@@ -1,7 +1,7 @@
 import { listReferences } from "../../../projections/reference/list.ts";
 import { listed } from "../../core/paging.ts";
 import { route } from "../../core/route.ts";
-import { presentReference, ReferenceView } from "../reference/view.ts";
+import { referenceView, ReferenceView } from "../reference/view.ts";
 import { at, mustFindMergeRequest, reading } from "./place.ts";
 
 export const getMergeRequestReferences = route({
@@ -17,6 +17,6 @@ export const getMergeRequestReferences = route({
     const { project, userId } = request;
     await mustFindMergeRequest(deps, request, localId);
     const thing = { project, mark: "!", localId } as const;
-    return listed(listReferences(deps.db, thing, userId, page), presentReference);
+    return listed(listReferences(deps.db, thing, userId, page), referenceView);
   },
 });

@@ -10,13 +10,13 @@ import { projectRole } from "../../../projections/team/member-role.ts";
 import { findUsersById, type UserRow } from "../../../projections/user/user.ts";
 import { type Judgement, mergeJudge, notCompared } from "../../../services/merge-request/judge.ts";
 import type { Deps } from "../../core/deps.ts";
-import { presented } from "../../core/present.ts";
+import { toView } from "../../core/present.ts";
 import type { RequestFor } from "../../core/request.ts";
 import { type SelectorObject, selectorObject } from "../../core/selector.ts";
-import { presentLabel } from "../label/view.ts";
-import { type CommitView, presentCommits } from "../repository/commit-view.ts";
-import { presentParticipant } from "../user/participant.ts";
-import { presentUser } from "../user/view.ts";
+import { labelView } from "../label/view.ts";
+import { type CommitView, commitViews } from "../repository/commit-view.ts";
+import { participantView } from "../user/participant.ts";
+import { userView } from "../user/view.ts";
 import { MergeRequestView } from "./schema.ts";
 
 export type Presented = z.input<typeof MergeRequestView>;
@@ -25,7 +25,7 @@ export type Presented = z.input<typeof MergeRequestView>;
 export type Reading = Pick<RequestFor<"project:GUEST">, "project" | "role" | "userId">;
 
 /** Requests of one project as one person sees them. */
-export async function presentMergeRequests(
+export async function mergeRequestViews(
   deps: Deps,
   reading: Reading,
   rows: readonly MergeRequestRow[],
@@ -50,10 +50,10 @@ export async function presentMergeRequests(
   // One after the other: what is not known yet takes processes of git.
   for (const [index, row] of rows.entries()) {
     const judgement = await (early ?? judge(row));
-    const view = presented(MergeRequestView, row, {
-      ...presentPlain(row, users),
-      ...presentJudgement(judgement),
-      labels: row.label_ids.flatMap((id) => labels.get(id) ?? []).map(presentLabel),
+    const view = toView(MergeRequestView, row, {
+      ...plainView(row, users),
+      ...judgementView(judgement),
+      labels: row.label_ids.flatMap((id) => labels.get(id) ?? []).map(labelView),
       sourceBranch: branchSelected(
         row.source_branch,
         row.source_commit,
@@ -87,25 +87,25 @@ const peopleIn = (rows: readonly MergeRequestRow[]): readonly string[] => [
   ),
 ];
 
-function presentPlain(row: MergeRequestRow, users: ReadonlyMap<string, UserRow>) {
+function plainView(row: MergeRequestRow, users: ReadonlyMap<string, UserRow>) {
   const people = (ids: readonly string[]) =>
-    ids.flatMap((id) => users.get(id) ?? []).map(presentUser);
+    ids.flatMap((id) => users.get(id) ?? []).map(userView);
   const { author_id: authorId, merged_by_id: mergedById } = row;
   return {
     workInProgress: row.is_draft,
     assignedUsers: people(row.assigned_user_ids),
     reviewers: people(row.reviewer_ids),
     status: selectorObject({ id: row.status, title: mergeRequestStatusTitles[row.status] }),
-    createdBy: presentParticipant(users.get(authorId), authorId),
+    createdBy: participantView(users.get(authorId), authorId),
     mergeWhenPipelineSucceeds: row.auto_merge !== null,
-    mergedBy: mergedById && presentParticipant(users.get(mergedById), mergedById),
+    mergedBy: mergedById && participantView(users.get(mergedById), mergedById),
     failureReason: row.failure,
     // Rows of the earlier release lack it until they are built again.
     refsDeleted: row.refs_deleted === true,
   };
 }
 
-function presentJudgement(judgement: Judgement) {
+function judgementView(judgement: Judgement) {
   const { requirements, canMerge, conflicts, conflictsCount, lockConflicts } = judgement;
   return {
     canMerge,
@@ -169,6 +169,6 @@ async function mergeCommitsOf(
   if (repository === undefined) return new Map();
   const commits = await Promise.all(ids.map((commitId) => repository.objects.commit(commitId)));
   const known = commits.filter((commit) => commit !== undefined);
-  const views = await presentCommits(deps, id, known);
+  const views = await commitViews(deps, id, known);
   return new Map(views.map((view) => [view.hash, view]));
 }

@@ -17,7 +17,7 @@ import {
 import { type Stamp, stamped, stampOf, type Unstamped } from "../../core/command-deps.ts";
 import type { Deps } from "../../core/deps.ts";
 import { listed } from "../../core/paging.ts";
-import { presented } from "../../core/present.ts";
+import { toView } from "../../core/present.ts";
 import type { RequestFor } from "../../core/request.ts";
 import { type Route, route } from "../../core/route.ts";
 import { bool, oneLine } from "../../core/schema.ts";
@@ -82,7 +82,7 @@ const list = route({
   reply: ApplicationView,
   errors: [404],
   handle: ({ page, request: { userId: ownerId } }, deps) =>
-    listed(listOAuthApplications(deps.db, { ownerId, ...page }), (row) => present(row, deps)),
+    listed(listOAuthApplications(deps.db, { ownerId, ...page }), (row) => viewOf(row, deps)),
 });
 
 const show = route({
@@ -194,15 +194,15 @@ async function write(
 
 async function shown(ownerId: UserId, id: OAuthApplicationId, deps: Deps) {
   const row = await findOAuthApplication(deps.db, ownerId, id);
-  if (row !== undefined) return present(row, deps);
+  if (row !== undefined) return viewOf(row, deps);
   throw new Refusal("not_found", "oauth_application.not_found", "OAuth application not found.");
 }
 
-async function present(
+async function viewOf(
   row: OAuthApplicationRow,
   { vault }: Deps,
 ): Promise<z.input<typeof ApplicationView>> {
-  return presented(ApplicationView, row, {
+  return toView(ApplicationView, row, {
     clientSecret: (await vault.open(row.client_secret)) ?? "",
     authCallbackUrl: row.callback_url,
     standalone: row.is_standalone,

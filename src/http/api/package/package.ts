@@ -25,9 +25,9 @@ import {
   PackageFileView,
   PackageVersionView,
   PackageView,
-  presentPackageFile,
-  presentPackages,
-  presentPackageVersions,
+  packageFileView,
+  packageViews,
+  packageVersionViews,
 } from "./view.ts";
 
 /** Who may read the registry of the instance. */
@@ -52,7 +52,7 @@ const getPackages = route({
       listLivePackages(db, [instanceRegistryId], page),
       countLivePackages(db, [instanceRegistryId]),
     ]);
-    return { items: await presentPackages(db, rows), totalElements };
+    return { items: await packageViews(db, rows), totalElements };
   },
 });
 
@@ -64,7 +64,7 @@ const getPackage = route({
   summary: "Get a package",
   reply: PackageView,
   async handle({ params: { packageUuid } }, deps) {
-    const [view] = await presentPackages(deps.db, [await mustFindPackage(packageUuid, deps)]);
+    const [view] = await packageViews(deps.db, [await mustFindPackage(packageUuid, deps)]);
     invariant(view !== undefined, "one package makes one view");
     return view;
   },
@@ -82,7 +82,7 @@ const getPackageVersions = route({
     const { db } = deps;
     const found = await mustFindPackage(packageUuid, deps);
     const { rows, total } = await listLiveVersions(db, found, page);
-    const items = await presentPackageVersions(db, found.type, rows);
+    const items = await packageVersionViews(db, found.type, rows);
     return { items, totalElements: total };
   },
 });
@@ -113,7 +113,7 @@ const getPackageFiles = route({
   reply: PackageFileView,
   async handle({ params: { packageUuid }, page }, deps) {
     const { id } = await mustFindPackage(packageUuid, deps);
-    return listed(listPackageFiles(deps.db, id, page), presentPackageFile);
+    return listed(listPackageFiles(deps.db, id, page), packageFileView);
   },
 });
 
@@ -138,7 +138,7 @@ export async function mustPresentVersion(
   { db }: Pick<Deps, "db">,
 ) {
   const row = await findPackageVersion(db, id);
-  const [view] = row === undefined ? [] : await presentPackageVersions(db, type, [row]);
+  const [view] = row === undefined ? [] : await packageVersionViews(db, type, [row]);
   if (view === undefined) throw versionNotFound();
   return view;
 }

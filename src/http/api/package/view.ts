@@ -57,7 +57,7 @@ export const PackageVersionView = z
   })
   .meta({ id: "PackageVersion" });
 
-export async function presentPackages(
+export async function packageViews(
   db: Knex,
   rows: readonly PackageRow[],
 ): Promise<z.input<typeof PackageView>[]> {
@@ -76,7 +76,7 @@ function ownerIn(registryId: string) {
   return { ownerUuid: registryId, ownerType: "REPOSITORY" } as const;
 }
 
-export function presentPackageFile(row: PackageFileRow): z.input<typeof PackageFileView> {
+export function packageFileView(row: PackageFileRow): z.input<typeof PackageFileView> {
   return {
     id: row.id,
     name: row.name,
@@ -90,7 +90,7 @@ export function presentPackageFile(row: PackageFileRow): z.input<typeof PackageF
   };
 }
 
-export async function presentPackageVersions(
+export async function packageVersionViews(
   db: Knex,
   type: PackageType,
   rows: readonly PackageVersionRow[],
@@ -105,7 +105,7 @@ export async function presentPackageVersions(
     downloadCount: downloads.get(id) ?? 0,
     languageVersion: language_version,
     packageUploadType: files[0]?.upload_type ?? "API",
-    packageFiles: files.map(presentPackageFile),
+    packageFiles: files.map(packageFileView),
     internal: null,
   }));
 }

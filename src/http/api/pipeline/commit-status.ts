@@ -12,7 +12,7 @@ import {
   listCommitStatuses,
 } from "../../../projections/pipeline/commit-status.ts";
 import { listed } from "../../core/paging.ts";
-import { presented } from "../../core/present.ts";
+import { toView } from "../../core/present.ts";
 import { type Route, route } from "../../core/route.ts";
 import { instant } from "../../core/schema.ts";
 import { mustFindCommit, refsAsOf } from "../repository/revision.ts";
@@ -34,8 +34,8 @@ export const CommitStatusView = z
   })
   .meta({ id: "CommitStatus" });
 
-const present = (row: CommitStatusRow): z.input<typeof CommitStatusView> =>
-  presented(CommitStatusView, row, { refName: row.ref, userId: row.reported_by_id });
+const viewOf = (row: CommitStatusRow): z.input<typeof CommitStatusView> =>
+  toView(CommitStatusView, row, { refName: row.ref, userId: row.reported_by_id });
 
 const httpUrl = z
   .url({ protocol: /^https?$/, error: "Use a URL of http or https." })
@@ -72,7 +72,7 @@ const getStatuses = route({
   reply: CommitStatusView,
   async handle({ params, page, request: { project } }, deps) {
     const { commit } = await mustFindCommit(deps, project, params.hash);
-    return listed(listCommitStatuses(deps.db, project.id, commit.id, page), present);
+    return listed(listCommitStatuses(deps.db, project.id, commit.id, page), viewOf);
   },
 });
 
@@ -104,7 +104,7 @@ const postStatus = route({
     await request.execute(commitStatus, id, command);
     const row = await findCommitStatus(deps.db, project.id, commit.id, body.name);
     invariant(row !== undefined, "a reported status is shown");
-    return present(row);
+    return viewOf(row);
   },
 });
 

@@ -19,7 +19,7 @@ import { stopEnvironment } from "../../../services/pipeline/stop-environment.ts"
 import type { Deps } from "../../core/deps.ts";
 import { oneInProject } from "../../core/one-below.ts";
 import { listed } from "../../core/paging.ts";
-import { presented } from "../../core/present.ts";
+import { toView } from "../../core/present.ts";
 import type { RequestFor } from "../../core/request.ts";
 import { type Route, route } from "../../core/route.ts";
 import { bool, instant, nameLengthMax } from "../../core/schema.ts";
@@ -64,13 +64,13 @@ export const EnvironmentView = z
   .meta({ id: "Environment" });
 
 const presentDeployment = (row: ShownDeployment): z.input<typeof DeploymentView> =>
-  presented(DeploymentView, row, { number: row.number ?? 0 });
+  toView(DeploymentView, row, { number: row.number ?? 0 });
 
-const present = (
+const viewOf = (
   row: EnvironmentRow,
   last: ShownDeployment | undefined,
 ): z.input<typeof EnvironmentView> =>
-  presented(EnvironmentView, row, {
+  toView(EnvironmentView, row, {
     slug: environmentSlug(row.name),
     tier: row.tier ?? tierOf(row.name),
     lastDeployment: last === undefined ? null : presentDeployment(last),
@@ -83,7 +83,7 @@ const mustFind = oneInProject(findEnvironment, environmentNotFound);
 
 async function shown(deps: Deps, request: Within, id: string) {
   const row = await mustFind(deps, request, id);
-  return present(row, await lastDeployment(deps.db, row));
+  return viewOf(row, await lastDeployment(deps.db, row));
 }
 
 const getEnvironments = route({
@@ -104,7 +104,7 @@ const getEnvironments = route({
   async handle({ page, query, request }, { db }) {
     const { rows, total } = await listEnvironments(db, request.project.id, query, page);
     const last = await lastDeployments(db, rows);
-    return { items: rows.map((row) => present(row, last.get(row.id))), totalElements: total };
+    return { items: rows.map((row) => viewOf(row, last.get(row.id))), totalElements: total };
   },
 });
 

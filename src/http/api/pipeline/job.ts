@@ -18,7 +18,7 @@ import {
   writing,
 } from "./found.ts";
 import { GivenVariables, variableRecord } from "./pipeline.ts";
-import { JobView, presentJob } from "./view.ts";
+import { JobView, jobView } from "./view.ts";
 
 const path = `${base}/job/{localId}` as const;
 
@@ -26,7 +26,7 @@ type Writing = RequestFor<"project:DEVELOPER">;
 
 async function shown(deps: Deps, request: Pick<Writing, "project">, localId: number) {
   const { job, pipeline } = await mustFindJob(deps, request, localId);
-  return presentJob(deps.db, job, pipeline);
+  return jobView(deps.db, job, pipeline);
 }
 
 const getJob = route({

@@ -26,7 +26,7 @@ import {
   tag,
   writing,
 } from "./found.ts";
-import { JobView, PipelineView, presentJobs, presentPipeline } from "./view.ts";
+import { JobView, PipelineView, jobViews, pipelineView } from "./view.ts";
 
 const path = `${base}/pipeline` as const;
 
@@ -59,7 +59,7 @@ const getPipelines = route({
   asOf: { readModels: [pipelineProjection], numbers: ["PIPELINE"] },
   reply: PipelineView,
   handle: ({ page, query, request: { project } }, { db }) =>
-    listed(listPipelines(db, project.id, query, page), presentPipeline),
+    listed(listPipelines(db, project.id, query, page), pipelineView),
 });
 
 const getPipeline = route({
@@ -72,7 +72,7 @@ const getPipeline = route({
   asOf: { readModels: [], numbered: pipelineNumber },
   reply: PipelineView,
   handle: async ({ params, request }, deps) =>
-    presentPipeline(await mustFindPipeline(deps, request, params.localId)),
+    pipelineView(await mustFindPipeline(deps, request, params.localId)),
 });
 
 const getPipelineJobs = route({
@@ -89,7 +89,7 @@ const getPipelineJobs = route({
   async handle({ params, page, request }, deps) {
     const row = await mustFindPipeline(deps, request, params.localId);
     const { rows, total } = await listJobs(deps.db, row.id, page);
-    return { items: await presentJobs(deps.db, rows, () => row), totalElements: total };
+    return { items: await jobViews(deps.db, rows, () => row), totalElements: total };
   },
 });
 
@@ -160,7 +160,7 @@ const postPipeline = route({
       mustHaveStarted(await startPipeline(deps, { project, origin, variables, metadata })),
     );
     const row = await mustFindPipeline(deps, request, started.localId);
-    return { pipeline_uuid: row.id, ...presentPipeline(row) };
+    return { pipeline_uuid: row.id, ...pipelineView(row) };
   },
 });
 
@@ -217,7 +217,7 @@ function change(
       await request.executeProcess(async (metadata) => ({
         position: await work(deps, row, { by: request.userId, metadata }),
       }));
-      return presentPipeline(await mustFindPipeline(deps, request, params.localId));
+      return pipelineView(await mustFindPipeline(deps, request, params.localId));
     },
   });
 }

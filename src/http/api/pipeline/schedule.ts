@@ -23,13 +23,13 @@ import { placed, type Unplaced } from "../../core/command-deps.ts";
 import type { Deps } from "../../core/deps.ts";
 import { oneInProject } from "../../core/one-below.ts";
 import { listed } from "../../core/paging.ts";
-import { presented } from "../../core/present.ts";
+import { toView } from "../../core/present.ts";
 import type { RequestFor } from "../../core/request.ts";
 import { type Route, route } from "../../core/route.ts";
 import { bool, instant, invalid } from "../../core/schema.ts";
 import { base, mustFindPipeline, reading, writing } from "./found.ts";
 import { GivenVariables, mustHaveStarted, variableRecord } from "./pipeline.ts";
-import { PipelineView, presentPipeline } from "./view.ts";
+import { PipelineView, pipelineView } from "./view.ts";
 
 const path = `${base}/schedule` as const;
 
@@ -88,10 +88,10 @@ const ChangedSchedule = z
 
 type Writing = RequestFor<"project:DEVELOPER">;
 
-async function present(row: ScheduleRow, { vault }: Deps): Promise<z.input<typeof ScheduleView>> {
+async function viewOf(row: ScheduleRow, { vault }: Deps): Promise<z.input<typeof ScheduleView>> {
   const text = row.variables === null ? null : await vault.open(row.variables);
   const keys = text === null ? [] : Object.keys(JSON.parse(text) as object);
-  return presented(ScheduleView, row, {
+  return toView(ScheduleView, row, {
     refName: row.ref,
     variables: keys.map((key) => ({ key })),
   });
@@ -164,7 +164,7 @@ const getSchedules = route({
   asOf: { readModels: [pipelineScheduleProjection] },
   reply: ScheduleView,
   handle: ({ page, request: { project } }, deps) =>
-    listed(listSchedules(deps.db, project.id, page), (row) => present(row, deps)),
+    listed(listSchedules(deps.db, project.id, page), (row) => viewOf(row, deps)),
 });
 
 const getSchedule = route({
@@ -175,7 +175,7 @@ const getSchedule = route({
   summary: "Get a pipeline schedule",
   asOf: { readModels: [pipelineScheduleProjection] },
   reply: ScheduleView,
-  handle: async ({ params, request }, deps) => present(await found(deps, request, params.id), deps),
+  handle: async ({ params, request }, deps) => viewOf(await found(deps, request, params.id), deps),
 });
 
 const postSchedule = route({
@@ -196,7 +196,7 @@ const postSchedule = route({
     await mustMayRunOn(deps, project, userId, { ...settings, mergeRequest: null });
     await mustExist(deps, request, settings);
     await write({ type: "CreateSchedule", scheduleId, settings, nextRunAt }, request, deps);
-    return present(await found(deps, request, scheduleId), deps);
+    return viewOf(await found(deps, request, scheduleId), deps);
   },
 });
 
@@ -231,7 +231,7 @@ const putSchedule = route({
     if (isElsewhere) await mustExist(deps, request, settings);
     const order = { type: "ChangeSchedule", scheduleId: row.id, settings, nextRunAt } as const;
     await write(order, request, deps);
-    return present(await found(deps, request, row.id), deps);
+    return viewOf(await found(deps, request, row.id), deps);
   },
 });
 
@@ -265,7 +265,7 @@ const playSchedule = route({
       if (result !== undefined) return mustHaveStarted(result);
       throw new Refusal("not_found", "ref.not_found", `There is no ${row.ref} any more.`);
     });
-    return presentPipeline(await mustFindPipeline(deps, request, started.localId));
+    return pipelineView(await mustFindPipeline(deps, request, started.localId));
   },
 });
 
@@ -283,7 +283,7 @@ const takeOverSchedule = route({
     const row = await found(deps, request, params.id);
     await mustMayRunOn(deps, request.project, request.userId, refOf(row));
     await write({ type: "TakeOverSchedule", scheduleId: row.id }, request, deps);
-    return present(await found(deps, request, row.id), deps);
+    return viewOf(await found(deps, request, row.id), deps);
   },
 });
 

@@ -23,13 +23,13 @@ import { startPipeline } from "../../../services/pipeline/start.ts";
 import { placed, type Unplaced } from "../../core/command-deps.ts";
 import type { Deps } from "../../core/deps.ts";
 import { listed } from "../../core/paging.ts";
-import { presented } from "../../core/present.ts";
+import { toView } from "../../core/present.ts";
 import type { RequestFor } from "../../core/request.ts";
 import { type Route, route } from "../../core/route.ts";
 import { instant } from "../../core/schema.ts";
 import { base, mustFindPipeline, plainOrigin, tag } from "./found.ts";
 import { GivenVariables, mustHaveStarted, variableRecord } from "./pipeline.ts";
-import { PipelineView, presentPipeline } from "./view.ts";
+import { PipelineView, pipelineView } from "./view.ts";
 
 const path = `${base}/trigger` as const;
 const guarded = { tag, scope: "PROJECT_EDIT", access: "project:ADMIN" } as const;
@@ -41,7 +41,7 @@ export const CreatedTriggerView = TriggerView.extend({
   token: z.string().meta({ description: "Shown once." }),
 }).meta({ id: "CreatedPipelineTrigger" });
 
-const present = (row: TriggerRow): z.input<typeof TriggerView> => presented(TriggerView, row, {});
+const viewOf = (row: TriggerRow): z.input<typeof TriggerView> => toView(TriggerView, row, {});
 
 const getTriggers = route({
   ...guarded,
@@ -53,7 +53,7 @@ const getTriggers = route({
   asOf: { readModels: [pipelineTriggerProjection] },
   reply: TriggerView,
   handle: ({ page, request: { project } }, { db }) =>
-    listed(listTriggers(db, project.id, page), present),
+    listed(listTriggers(db, project.id, page), viewOf),
 });
 
 async function write(
@@ -87,7 +87,7 @@ const postTrigger = route({
     await write({ ...order, description: body.description }, request, deps);
     const row = await findTrigger(deps.db, request.project.id, { id: triggerId });
     if (row === undefined) throw triggerNotFound();
-    return { ...present(row), token };
+    return { ...viewOf(row), token };
   },
 });
 
@@ -161,7 +161,7 @@ const postTriggered = route({
     const started = await request.executeProcess(async (metadata) =>
       mustHaveStarted(await startPipeline(deps, { project, origin, variables, metadata })),
     );
-    return presentPipeline(await mustFindPipeline(deps, { project }, started.localId));
+    return pipelineView(await mustFindPipeline(deps, { project }, started.localId));
   },
 });
 

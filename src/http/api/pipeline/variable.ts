@@ -25,7 +25,7 @@ import { accessAt, ownerScopes, parentOf } from "../../access/owner-scope.ts";
 import { stampOf } from "../../core/command-deps.ts";
 import type { Deps } from "../../core/deps.ts";
 import { listed } from "../../core/paging.ts";
-import { presented } from "../../core/present.ts";
+import { toView } from "../../core/present.ts";
 import type { RequestContext } from "../../core/request.ts";
 import { type Route, type RoutePath, route } from "../../core/route.ts";
 import { bool, fieldRefusal } from "../../core/schema.ts";
@@ -107,8 +107,8 @@ const pathOf = ({ base }: VariableScope) => `${base}/setting/cicd/variable` as c
 const ofWhom = ({ noun }: VariableScope) =>
   noun === "Instance" ? "the instance" : `a ${noun.toLowerCase()}`;
 
-async function present(row: VariableRow, { vault }: Deps): Promise<z.input<typeof VariableView>> {
-  return presented(VariableView, row, {
+async function viewOf(row: VariableRow, { vault }: Deps): Promise<z.input<typeof VariableView>> {
+  return toView(VariableView, row, {
     // One whose key is lost is shown as well: it is to be set anew.
     value: await vault.open(row.value).catch((error: unknown) => {
       if (error instanceof NotOpened) return null;
@@ -172,7 +172,7 @@ const list = (at: VariableScope): Route =>
     errors: [404],
     handle({ page, request }, deps) {
       const { id } = variableParent(request);
-      return listed(listVariables(deps.db, id, page), (row) => present(row, deps));
+      return listed(listVariables(deps.db, id, page), (row) => viewOf(row, deps));
     },
   });
 
@@ -185,7 +185,7 @@ const get = (at: VariableScope): Route =>
     summary: `Get a pipeline variable of ${ofWhom(at)}`,
     reply: VariableView,
     handle: async ({ params: { id }, request }, deps) =>
-      present(await found(deps, request, id), deps),
+      viewOf(await found(deps, request, id), deps),
   });
 
 const create = (at: VariableScope): Route =>
@@ -211,7 +211,7 @@ const create = (at: VariableScope): Route =>
         description: body.description ?? null,
       };
       await write({ type: "CreateVariable", variableId, settings }, request, deps);
-      return present(await found(deps, request, variableId), deps);
+      return viewOf(await found(deps, request, variableId), deps);
     },
   });
 
@@ -242,7 +242,7 @@ const change = (at: VariableScope): Route =>
       };
       const order = { type: "ChangeVariable", variableId: row.id, change: settings } as const;
       await write(order, request, deps);
-      return present(await found(deps, request, row.id), deps);
+      return viewOf(await found(deps, request, row.id), deps);
     },
   });
 

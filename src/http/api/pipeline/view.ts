@@ -6,7 +6,7 @@ import { PipelineSource } from "../../../events/pipeline/source.ts";
 import { PipelineStatus } from "../../../events/pipeline/status.ts";
 import { artifactExpiries } from "../../../projections/agent/artifact.ts";
 import type { JobRow, PipelineRow } from "../../../projections/pipeline/table.ts";
-import { presented } from "../../core/present.ts";
+import { toView } from "../../core/present.ts";
 import { instant } from "../../core/schema.ts";
 
 export const PipelineView = z
@@ -30,8 +30,8 @@ export const PipelineView = z
   })
   .meta({ id: "Pipeline" });
 
-export function presentPipeline(row: PipelineRow): z.input<typeof PipelineView> {
-  return presented(PipelineView, row, {
+export function pipelineView(row: PipelineRow): z.input<typeof PipelineView> {
+  return toView(PipelineView, row, {
     localId: row.local_id ?? 0,
     duration: row.duration_seconds,
     configSource: null,
@@ -69,7 +69,7 @@ export const JobView = z
 type PipelineOfJob = Pick<PipelineRow, "ref" | "is_tag" | "local_id">;
 
 /** @param pipeline of the job */
-export async function presentJob(
+export async function jobView(
   db: Knex,
   row: JobRow,
   pipeline: PipelineOfJob,
@@ -78,20 +78,20 @@ export async function presentJob(
 }
 
 /** @param pipelineOf the pipeline of each job */
-export async function presentJobs<Row extends JobRow>(
+export async function jobViews<Row extends JobRow>(
   db: Knex,
   rows: readonly Row[],
   pipelineOf: (row: Row) => PipelineOfJob,
 ): Promise<z.input<typeof JobView>[]> {
   const ids = rows.map(({ id }) => id);
-  const present = withArtifacts(await artifactExpiries(db, ids));
-  return rows.map((row) => present(row, pipelineOf(row)));
+  const viewOf = withArtifacts(await artifactExpiries(db, ids));
+  return rows.map((row) => viewOf(row, pipelineOf(row)));
 }
 
 const withArtifacts =
   (expiries: Awaited<ReturnType<typeof artifactExpiries>>) =>
   (row: JobRow, pipeline: PipelineOfJob): z.input<typeof JobView> =>
-    presented(JobView, row, {
+    toView(JobView, row, {
       localId: row.local_id ?? 0,
       stageName: row.stage,
       ref: pipeline.ref,

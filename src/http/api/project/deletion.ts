@@ -5,7 +5,7 @@ import { projectRole } from "../../../projections/team/member-role.ts";
 import { mustBeFound, mustSuffice } from "../../access/role-access.ts";
 import { commandDeps, stampOf } from "../../core/command-deps.ts";
 import { type Route, route } from "../../core/route.ts";
-import { addresses, ProjectView, presentProject } from "./view.ts";
+import { addresses, ProjectView, projectView } from "./view.ts";
 
 const dayMs = 24 * 3_600_000;
 
@@ -59,7 +59,7 @@ const restore = route({
       restoreProject(commandDeps(deps), { id, metadata }, command),
     );
     const restored = mustBeFound(await findProjectById(db, id), "project");
-    return presentProject(restored, await addresses(deps));
+    return projectView(restored, await addresses(deps));
   },
 });
 

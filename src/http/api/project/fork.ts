@@ -16,7 +16,7 @@ import { type Route, route } from "../../core/route.ts";
 import { bool, fieldRefusal } from "../../core/schema.ts";
 import { OwnerAlias, Title } from "../team/field.ts";
 import { listedProjects } from "./project.ts";
-import { addresses, ProjectView, presentProject } from "./view.ts";
+import { addresses, ProjectView, projectView } from "./view.ts";
 
 /** Copying what takes longer goes on after the answer. */
 const copyWaitMs = 20_000;
@@ -79,7 +79,7 @@ const fork = route({
       return { position: filled ?? created.position };
     });
     const forked = mustBeFound(await findProjectById(deps.db, projectId), "project");
-    return presentProject(forked, await addresses(deps));
+    return projectView(forked, await addresses(deps));
   },
 });
 

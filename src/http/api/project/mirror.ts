@@ -14,7 +14,7 @@ import type { Deps } from "../../core/deps.ts";
 import type { RequestFor } from "../../core/request.ts";
 import { type Route, route } from "../../core/route.ts";
 import { bool, checkedUrl, fieldRefusal, instant, invalid } from "../../core/schema.ts";
-import { addresses, ProjectView, presentProject } from "./view.ts";
+import { addresses, ProjectView, projectView } from "./view.ts";
 
 const path = "/project/{ownerAlias}/{projectAlias}/mirror";
 const guarded = {
@@ -147,7 +147,7 @@ async function carriedOut(command: Unstamped<Stamped>, request: AtProject, deps:
   const { id } = request.project;
   await request.execute(mirror, id, stamped<Stamped>(command, stampOf(request, deps)));
   const row = mustBeFound(await findProjectById(deps.db, id), "project");
-  return presentProject(row, await addresses(deps));
+  return projectView(row, await addresses(deps));
 }
 
 function repositoryUrl(deps: Pick<Deps, "checkUrl">, text: string): string {

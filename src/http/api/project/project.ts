@@ -20,7 +20,7 @@ import { type Route, route } from "../../core/route.ts";
 import { bool } from "../../core/schema.ts";
 import { Description, OwnerAlias, Title } from "../team/field.ts";
 import { pendingTransfer } from "../team/pending-transfer.ts";
-import { addresses, ProjectView, presentProject } from "./view.ts";
+import { addresses, ProjectView, projectView } from "./view.ts";
 
 const tag = "Projects";
 
@@ -75,7 +75,7 @@ const postProject = route({
     await request.executeProcess((metadata) => createProject(commandDeps(deps), command, metadata));
     const row = await findProjectById(deps.db, projectId);
     invariant(row !== undefined, "a created project is visible");
-    return presentProject(row, await addresses(deps));
+    return projectView(row, await addresses(deps));
   },
 });
 
@@ -124,11 +124,11 @@ const getSharedProjects = route({
 
 export async function listedProjects(deps: Deps, filter: ProjectFilter) {
   const known = await addresses(deps);
-  return listed(listProjects(deps.db, filter), (row) => presentProject(row, known));
+  return listed(listProjects(deps.db, filter), (row) => projectView(row, known));
 }
 
 async function shownWithTransfer({ project, role }: ResolvedProject, deps: Deps) {
-  const shown = presentProject(project, await addresses(deps));
+  const shown = projectView(project, await addresses(deps));
   return { ...shown, ...(await pendingTransfer(project.id, role, deps)) };
 }
 

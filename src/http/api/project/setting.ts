@@ -31,7 +31,7 @@ import {
   withdrawTransfer,
 } from "../team/transfer-offer.ts";
 import { publicOfPrivate } from "./fork.ts";
-import { addresses, ProjectView, presentProject } from "./view.ts";
+import { addresses, ProjectView, projectView } from "./view.ts";
 
 const setting = {
   method: "put",
@@ -198,7 +198,7 @@ export const projectSettingRoutes: readonly Route[] = [
 type AtProject = RequestContext & Readonly<{ project: ProjectRow; userId: UserId }>;
 
 async function shown(request: AtProject, deps: Deps) {
-  return presentProject(
+  return projectView(
     mustBeFound(await findProjectById(deps.db, request.project.id), "project"),
     await addresses(deps),
   );

@@ -79,7 +79,7 @@ const postFile = route({
     try {
       const id = await record(stored, counted, deps);
       await stored.blob.release();
-      return present(await mustFindFile(deps, request, id), request);
+      return viewOf(await mustFindFile(deps, request, id), request);
     } catch (error) {
       // What may have been appended stays held until it can be seen.
       if (error instanceof Refusal && error.kind !== "unavailable") await stored.blob.release();
@@ -124,7 +124,7 @@ const listFiles = route({
     const { project, userId } = request;
     const by = atLeast(request.role, "ADMIN") ? undefined : userId;
     return listed(listUploadedFiles(deps.db, project.id, by, page), (row) => ({
-      ...present(row, request),
+      ...viewOf(row, request),
       uploadedById: row.uploaded_by_id,
       countsFor: row.is_by_outsider ? ("UPLOADER" as const) : ("PROJECT" as const),
     }));
@@ -199,7 +199,7 @@ async function record(
 
 const mustFindFile = oneInProject(findUploadedFile, fileNotFound);
 
-function present(
+function viewOf(
   { id, name, bytes, created_at }: UploadedFileRow,
   { project }: Pick<Writing, "project">,
 ): z.input<typeof UploadedFileView> {

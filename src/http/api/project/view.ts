@@ -11,7 +11,7 @@ import {
 import type { ProjectRow } from "../../../projections/project/project.ts";
 import { allowedBytes } from "../../../projections/project/repository-size.ts";
 import type { Deps } from "../../core/deps.ts";
-import { presented } from "../../core/present.ts";
+import { toView } from "../../core/present.ts";
 import { PendingTransfer } from "../team/pending-transfer.ts";
 
 export const ProjectView = z
@@ -60,12 +60,12 @@ export async function addresses(
   return { ...addressesOf(deps, await deps.settings()), projectBytesMax };
 }
 
-export function presentProject(
+export function projectView(
   row: ProjectRow,
   addresses: Surroundings,
 ): z.input<typeof ProjectView> {
   const allowed = allowedBytes(row, addresses.projectBytesMax);
-  return presented(ProjectView, row, {
+  return toView(ProjectView, row, {
     description: row.description ?? "",
     workBranch: row.default_branch,
     siteUrl: row.site_url ?? "",

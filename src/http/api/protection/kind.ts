@@ -27,7 +27,7 @@ export type KindOfProtection = Readonly<{
   reply: z.ZodType<View, View>;
   create: z.ZodType<ProtectionRule>;
   edit: z.ZodType<Edit>;
-  present: (row: ProtectionRow) => View;
+  viewOf: (row: ProtectionRow) => View;
 }>;
 
 const Template = z
@@ -59,7 +59,7 @@ const tag: KindOfProtection = {
     .object({ uuid: Uuid, allowToCreate: ProtectionLevel })
     .meta({ id: "TagProtectionChange" })
     .transform(({ uuid, ...change }) => ({ uuid, change })),
-  present: ({ id, parent_type, template, rule }) => ({
+  viewOf: ({ id, parent_type, template, rule }) => ({
     ...rule,
     tagTemplate: template,
     ownerType: parent_type,
@@ -88,7 +88,7 @@ const environment: KindOfProtection = {
     .object({ uuid: Uuid, allowToDeploy: ProtectionLevel })
     .meta({ id: "EnvironmentProtectionChange" })
     .transform(({ uuid, ...change }) => ({ uuid, change })),
-  present: ({ id, parent_type, template, rule }) => ({
+  viewOf: ({ id, parent_type, template, rule }) => ({
     ...rule,
     environmentTemplate: template,
     ownerType: parent_type,
@@ -127,7 +127,7 @@ const branch: KindOfProtection = {
     })
     .meta({ id: "BranchProtectionChange" })
     .transform(({ uuid, ...change }) => ({ uuid, change: defined(change) })),
-  present: ({ id, parent_type, template, rule }) => ({
+  viewOf: ({ id, parent_type, template, rule }) => ({
     ...rule,
     branchTemplate: template,
     ownerType: parent_type,

@@ -55,7 +55,7 @@ function list(ownerScope: OwnerScope, of: KindOfProtection): Route {
     asOf: rulesThen,
     reply: of.reply,
     handle: ({ page, request }, { db }) =>
-      listed(listProtectionRules(db, scopeOf(request, of), page), of.present),
+      listed(listProtectionRules(db, scopeOf(request, of), page), of.viewOf),
   });
 }
 
@@ -70,7 +70,7 @@ function get(ownerScope: OwnerScope, of: KindOfProtection): Route {
     asOf: rulesThen,
     reply: of.reply,
     handle: async ({ params, request }, { db }) =>
-      of.present(await found(db, scopeOf(request, of), String(params[idName(of)]))),
+      of.viewOf(await found(db, scopeOf(request, of), String(params[idName(of)]))),
   });
 }
 
@@ -88,7 +88,7 @@ function create(ownerScope: OwnerScope, of: KindOfProtection): Route {
       const { id: parentId, type: parentType } = parentOf(request);
       const order = { type: "CreateProtectionRule", ruleId, parentId, parentType, rule } as const;
       await write(order, request, deps);
-      return of.present(await found(deps.db, scopeOf(request, of), ruleId));
+      return of.viewOf(await found(deps.db, scopeOf(request, of), ruleId));
     },
   });
 }
@@ -105,7 +105,7 @@ function edit(ownerScope: OwnerScope, of: KindOfProtection): Route {
     async handle({ body: { uuid: ruleId, change }, request }, deps) {
       const { kind } = of;
       await write({ type: "EditProtectionRule", ruleId, kind, change }, request, deps);
-      return of.present(await found(deps.db, scopeOf(request, of), ruleId));
+      return of.viewOf(await found(deps.db, scopeOf(request, of), ruleId));
     },
   });
 }

@@ -4,7 +4,7 @@ import { listReferences } from "../../../projections/reference/list.ts";
 import { listed } from "../../core/paging.ts";
 import { type Route, route } from "../../core/route.ts";
 import { mustFindCommit, revisionText } from "../repository/revision.ts";
-import { presentReference, ReferenceView } from "./view.ts";
+import { referenceView, ReferenceView } from "./view.ts";
 
 const listCommitReferences = route({
   method: "get",
@@ -23,7 +23,7 @@ const listCommitReferences = route({
     const { project, userId } = request;
     const { commit } = await mustFindCommit(deps, project, hash);
     const thing = { project, commitId: commit.id };
-    return listed(listReferences(deps.db, thing, userId, page), presentReference);
+    return listed(listReferences(deps.db, thing, userId, page), referenceView);
   },
 });
 

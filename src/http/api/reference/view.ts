@@ -1,7 +1,7 @@
 import { z } from "zod";
 
 import type { ReferenceListRow } from "../../../projections/reference/list.ts";
-import { presented } from "../../core/present.ts";
+import { toView } from "../../core/present.ts";
 
 export const ReferenceView = z
   .object({
@@ -18,8 +18,8 @@ export const ReferenceView = z
   })
   .meta({ id: "Reference" });
 
-export function presentReference(row: ReferenceListRow): z.input<typeof ReferenceView> {
-  return presented(ReferenceView, row, {
+export function referenceView(row: ReferenceListRow): z.input<typeof ReferenceView> {
+  return toView(ReferenceView, row, {
     kind: row.source_kind,
     id: row.source_id,
     userAlias: row.owner_alias,

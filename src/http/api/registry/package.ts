@@ -33,8 +33,8 @@ import { packageNotFound, versionNotFound } from "../package/request.ts";
 import {
   PackageVersionView,
   PackageView,
-  presentPackages,
-  presentPackageVersions,
+  packageViews,
+  packageVersionViews,
 } from "../package/view.ts";
 import { type RegistryScope, registryScopes } from "./owner.ts";
 import { anonymously, atRepository, mustFindRepository } from "./repository.ts";
@@ -93,7 +93,7 @@ function readingAt(scope: RegistryScope): readonly Route[] {
         const ids = await registriesOf(params.registryRepositoryUuid, request, deps);
         const found = await mustFindPackage(ids, params.packageUuid, deps);
         const { rows, total } = await listLiveVersions(deps.db, found, page);
-        const items = await presentPackageVersions(deps.db, found.type, rows);
+        const items = await packageVersionViews(deps.db, found.type, rows);
         return { items, totalElements: total };
       },
     }),
@@ -200,7 +200,7 @@ async function listedPackages(
   noteBoundary(`${key}@${offset}`, rows[0]);
   noteBoundary(`${key}@${offset + limit}`, rows[limit]);
   const shown = rows.slice(0, limit);
-  return { items: await presentPackages(deps.db, shown), totalElements };
+  return { items: await packageViews(deps.db, shown), totalElements };
 }
 
 function noteBoundary(key: string, row: PackageBoundary | undefined): void {
@@ -265,7 +265,7 @@ async function restore(
   const command = { type: "RestorePackageVersion", packageId: row.package_id } as const;
   await change({ id, command }, request, deps);
   const found = await findVersionOf(deps.db, row.package_id, id);
-  const [view] = found ? await presentPackageVersions(deps.db, row.type, [found]) : [];
+  const [view] = found ? await packageVersionViews(deps.db, row.type, [found]) : [];
   if (view === undefined) throw versionNotFound();
   return view;
 }

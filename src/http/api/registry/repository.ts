@@ -33,7 +33,7 @@ import {
   registryScopes,
 } from "./owner.ts";
 import { changedSettings, mustBeNamable, settingsOf } from "./settings.ts";
-import { presentRepository, RegistryRepositoryView } from "./view.ts";
+import { repositoryView, RegistryRepositoryView } from "./view.ts";
 
 const tag = "Registry repositories";
 const list = "shortRegistryRepositoryDtoList";
@@ -86,7 +86,7 @@ function readingAt(scope: RegistryScope): readonly Route[] {
       access: read,
       ...asOfOwner(scope),
       handle: async ({ params: { registryRepositoryUuid: id }, request }, deps) =>
-        presentRepository(await mustFindRepository(id, request, deps)),
+        repositoryView(await mustFindRepository(id, request, deps)),
     }),
   ];
 }
@@ -165,7 +165,7 @@ const byProject: readonly Route[] = [
     params: ProjectFormParams,
     async handle({ params, request }, deps) {
       await mustNameProject(params.projectAlias, deps);
-      return presentRepository(
+      return repositoryView(
         await mustFindRepository(params.registryRepositoryUuid, request, deps),
       );
     },
@@ -193,7 +193,7 @@ export const registryRepositoryRoutes: readonly Route[] = [
 ];
 
 const repositories = (page: Part, request: RequestContext, { db }: Deps) =>
-  listed(listRegistryRepositories(db, ownerOf(request), page), presentRepository);
+  listed(listRegistryRepositories(db, ownerOf(request), page), repositoryView);
 
 async function create(body: NewRepository, request: RequestContext, deps: Deps) {
   const repositoryId = RegistryRepositoryId.parse(
@@ -215,7 +215,7 @@ async function create(body: NewRepository, request: RequestContext, deps: Deps) 
   await request.executeProcess((metadata) =>
     createRegistryRepository(commandDeps(deps), command, metadata),
   );
-  return presentRepository(await mustFindRepository(repositoryId, request, deps));
+  return repositoryView(await mustFindRepository(repositoryId, request, deps));
 }
 
 async function reconfigure(
@@ -239,7 +239,7 @@ async function reconfigure(
     ...authenticatedStamp(request, deps),
   } as const;
   await request.execute(registryRepository, id, command);
-  return presentRepository(await mustFindRepository(id, request, deps));
+  return repositoryView(await mustFindRepository(id, request, deps));
 }
 
 async function remove(id: string, request: RequestContext, deps: Deps): Promise<void> {

@@ -43,7 +43,7 @@ export const RegistryRepositoryView = z
   })
   .meta({ id: "RegistryRepository" });
 
-export function presentRepository(
+export function repositoryView(
   row: RegistryRepositoryRow,
 ): z.input<typeof RegistryRepositoryView> {
   return {

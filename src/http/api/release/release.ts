@@ -27,7 +27,7 @@ import { type Route, route } from "../../core/route.ts";
 import { bool, nameLengthMax, oneLine } from "../../core/schema.ts";
 import { mustFindCommit, revisionText } from "../repository/revision.ts";
 import { makeTag, type NewTag } from "../repository/tag-change.ts";
-import { presentRelease, ReleaseView } from "./view.ts";
+import { releaseView, ReleaseView } from "./view.ts";
 
 const tag = "Releases";
 const path = "/project/{ownerAlias}/{projectAlias}/release";
@@ -79,7 +79,7 @@ const getReleases = route({
   reply: ReleaseView,
   handle({ query: { tagName }, page, request: { project } }, deps) {
     const found = listReleases(deps.db, project.id, { ...page, tagName });
-    return listed(found, (row) => presentRelease(row, project, deps));
+    return listed(found, (row) => releaseView(row, project, deps));
   },
 });
 
@@ -95,7 +95,7 @@ const getLatestRelease = route({
   async handle({ request: { project } }, deps) {
     const row = await findLatestRelease(deps.db, project.id);
     if (row === undefined) throw releaseNotFound();
-    return presentRelease(row, project, deps);
+    return releaseView(row, project, deps);
   },
 });
 
@@ -206,7 +206,7 @@ type Writing = RequestFor<"project:DEVELOPER">;
 export const mustFindRelease = oneInProject(findRelease, releaseNotFound);
 
 export async function shown(id: string, request: Reading, deps: Deps) {
-  return presentRelease(await mustFindRelease(deps, request, id), request.project, deps);
+  return releaseView(await mustFindRelease(deps, request, id), request.project, deps);
 }
 
 /**

@@ -3,7 +3,7 @@ import { z } from "zod";
 import type { ReleaseFileRow, ReleaseRow } from "../../../projections/release/release.ts";
 import type { ResolvedProject } from "../../access/gate.ts";
 import type { Deps } from "../../core/deps.ts";
-import { presented } from "../../core/present.ts";
+import { toView } from "../../core/present.ts";
 import { instant } from "../../core/schema.ts";
 
 const ReleaseFileView = z
@@ -37,13 +37,13 @@ export const ReleaseView = z
 
 type Project = ResolvedProject["project"];
 
-export function presentRelease(
+export function releaseView(
   row: ReleaseRow,
   project: Project,
   { publicUrl }: Pick<Deps, "publicUrl">,
 ): z.input<typeof ReleaseView> {
   const base = `${publicUrl}/project/${project.owner_alias}/${project.alias}/release/${row.id}`;
-  return presented(ReleaseView, row, {
+  return toView(ReleaseView, row, {
     description: row.description ?? "",
     attachmentFiles: row.files.length === 0 ? null : row.files.map((file) => fileOf(file, base)),
   });

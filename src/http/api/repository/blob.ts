@@ -156,7 +156,7 @@ const listBlobs = route({
     }
     const paths = files.map(({ path }) => path);
     const lockers = await lockersOf(deps.db, request.project.id, paths);
-    return Promise.all(files.map((file) => presentFile(repository, file, lockers)));
+    return Promise.all(files.map((file) => fileView(repository, file, lockers)));
   },
 });
 
@@ -231,7 +231,7 @@ async function contentOf(
 }
 
 /** Files of LFS are as large as the objects that their pointers name. */
-async function presentFile(
+async function fileView(
   repository: Repository,
   { path, entry, bytes }: FileEntry,
   lockers: ReadonlyMap<string, string>,

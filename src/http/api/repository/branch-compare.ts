@@ -9,7 +9,7 @@ import { Refusal } from "../../../platform/refusal.ts";
 import { mustReadCommit } from "../../access/repository-access.ts";
 import { type Route, route } from "../../core/route.ts";
 import { nameLengthMax } from "../../core/schema.ts";
-import { ChangedFileView, presentChange } from "./changed-file-view.ts";
+import { ChangedFileView, changeView } from "./changed-file-view.ts";
 import { mustFindRevision, refsAsOf, revisionText } from "./revision.ts";
 
 const name = z.string().min(1).max(nameLengthMax).meta({ description: revisionText });
@@ -46,7 +46,7 @@ const compareBranches = route({
         ? new Map()
         : await lastTouched(repository, ancestor.id, compare.commit.id, changes.map(pathOf));
     const between = `${ancestor.id}..${compare.commit.id}`;
-    return changes.map((change) => presentChange(change, between, last.get(pathOf(change))));
+    return changes.map((change) => changeView(change, between, last.get(pathOf(change))));
   },
 });
 

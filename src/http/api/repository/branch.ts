@@ -9,7 +9,7 @@ import type { Deps } from "../../core/deps.ts";
 import { envelopeOf, pageInfo, pageQuery, pageRequest } from "../../core/paging.ts";
 import { type Route, route } from "../../core/route.ts";
 import { nameLengthMax } from "../../core/schema.ts";
-import { CommitView, presentCommits } from "./commit-view.ts";
+import { CommitView, commitViews } from "./commit-view.ts";
 import { refsAsOf } from "./revision.ts";
 
 const tag = "Branches";
@@ -47,7 +47,7 @@ const getBranches = route({
     const page = pageRequest(query);
     const refs = await refView(deps.db, project.id, deps.past);
     const { rows, total } = await refs.list("branch", { size: page.limit, offset: page.offset });
-    const items = await presentBranches(deps, project, refs, rows);
+    const items = await branchViews(deps, project, refs, rows);
     return { _embedded: { branchList: [...items] }, page: pageInfo(page, total) };
   },
 });
@@ -69,12 +69,12 @@ const getDefaultBranch = route({
 export async function oneBranch(deps: Deps, project: ProjectRow, name: string) {
   const refs = await refView(deps.db, project.id, deps.past);
   const row = await refs.find("branch", name);
-  const [view] = row === undefined ? [] : await presentBranches(deps, project, refs, [row]);
+  const [view] = row === undefined ? [] : await branchViews(deps, project, refs, [row]);
   if (view !== undefined) return view;
   throw new Refusal("not_found", "branch.not_found", "There is no such branch.");
 }
 
-async function presentBranches(
+async function branchViews(
   deps: Deps,
   { id: projectId, default_branch }: ProjectRow,
   refs: RefView,
@@ -95,7 +95,7 @@ async function presentBranches(
   };
   const [found, merged] = await Promise.all([finding, mergedHeads()]);
   const commits = found.filter((commit) => commit !== undefined);
-  const views = await presentCommits(deps, projectId, commits, refs);
+  const views = await commitViews(deps, projectId, commits, refs);
   const byHash = new Map(views.map((view) => [view.hash, view]));
   return rows.map(({ name, object_id }) => ({
     name,

@@ -117,21 +117,21 @@ type Lines = readonly ColouredLine[];
 type Part = Readonly<{ lines: Lines; window: LineWindow }>;
 
 /** @param part the requested lines of a diff */
-export function presentPart(
+export function partView(
   change: FileChange,
   between: string,
   lastCommit: Commit | undefined,
   { lines, window }: Part,
 ): ChangedFile {
-  const view = presentChange(change, between, lastCommit);
-  const shown = presentLines(view.id, lines, window.before);
+  const view = changeView(change, between, lastCommit);
+  const shown = lineViews(view.id, lines, window.before);
   return { ...view, lines: shown, linesTotal: window.total };
 }
 
 /**
  * @param between names what is compared: a change of the same file between the same two has the same id
  */
-export function presentChange(
+export function changeView(
   change: FileChange,
   between: string,
   lastCommit: Commit | undefined,
@@ -148,7 +148,7 @@ export function presentChange(
     oldMode: isAdded ? "0" : change.oldMode,
     newPath: isRemoved ? "/dev/null" : change.newPath,
     oldPath: isAdded ? "/dev/null" : change.oldPath,
-    lastCommit: lastCommit === undefined ? null : presentLastCommit(lastCommit),
+    lastCommit: lastCommit === undefined ? null : lastCommitView(lastCommit),
     addedLinesCount: change.addedLines,
     removedLinesCount: change.removedLines,
     fileName,
@@ -160,7 +160,7 @@ export function presentChange(
     isBinary: change.isBinary,
     changeType: changeTypes[change.status],
     headers: [...change.headers],
-    lines: presentLines(id, lines),
+    lines: lineViews(id, lines),
     links: [],
   };
 }
@@ -169,7 +169,7 @@ export function presentChange(
  * A line is named by where it stands in the old and the new file, which no two lines of one file
  * share, since each line advances the number in one of the two.
  */
-function presentLines(
+function lineViews(
   fileId: string,
   lines: Lines,
   before: LineWindow["before"] = { removed: 0, added: 0 },
@@ -196,7 +196,7 @@ function presentLines(
 /** A message of a megabyte is not repeated for each of ten thousand files. */
 const briefLength = 200;
 
-function presentLastCommit(commit: Commit): z.input<typeof LastCommitView> {
+function lastCommitView(commit: Commit): z.input<typeof LastCommitView> {
   return {
     hash: commit.id,
     shortMessage: brief(subjectOf(commit.message)),

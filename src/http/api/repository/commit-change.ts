@@ -18,7 +18,7 @@ import type { Deps } from "../../core/deps.ts";
 import { type Route, route } from "../../core/route.ts";
 import { nameLengthMax } from "../../core/schema.ts";
 import { CommitAction, carryOut, contentLengthMax, type FileChanges } from "./commit-action.ts";
-import { CommitView, presentCommits } from "./commit-view.ts";
+import { CommitView, commitViews } from "./commit-view.ts";
 import { changeRefsFor, mustFindRef, NewBranchName, type Writing } from "./ref-change.ts";
 import { mustFindCommit } from "./revision.ts";
 
@@ -72,20 +72,20 @@ const createCommit = route({
       return [{ ref, before, after }];
     };
     const { refs } = await changeRefsFor(request, deps, { plan, retries: true });
-    return presentCommit(refs.get(ref), request, deps);
+    return commitView(refs.get(ref), request, deps);
   },
 });
 
 export const commitChangeRoutes: readonly Route[] = [createCommit];
 
 /** The commit that a change of a ref came to. */
-export async function presentCommit(
+export async function commitView(
   id: string | null | undefined,
   { project }: Writing,
   deps: Deps,
 ) {
   const { commit } = await mustFindCommit(deps, project, id ?? "");
-  const [view] = await presentCommits(deps, project.id, [commit]);
+  const [view] = await commitViews(deps, project.id, [commit]);
   invariant(view !== undefined, "one commit makes one view");
   return view;
 }

@@ -13,11 +13,11 @@ import {
   ChangedFileView,
   lineRangeFields,
   lineRangeOf,
-  presentChange,
-  presentPart,
+  changeView,
+  partView,
 } from "./changed-file-view.ts";
 import { colouredLines, colouredWindow } from "./coloured-line.ts";
-import { CommitView, presentCommits } from "./commit-view.ts";
+import { CommitView, commitViews } from "./commit-view.ts";
 import { mustFindCommit, refsAsOf, revisionText } from "./revision.ts";
 
 const tag = "Commits";
@@ -44,7 +44,7 @@ const listCommitFiles = route({
     const { repository, commit, lasting } = found;
     const changes = await filesOf(repository, commit);
     if (lasting) request.immutable(`${commit.id}-files`);
-    return changes.map((change) => presentChange(change, commit.id, commit));
+    return changes.map((change) => changeView(change, commit.id, commit));
   },
 });
 
@@ -66,13 +66,13 @@ const getFileDiff = route({
     const range = lineRangeOf(query);
     if (range !== undefined) {
       const part = await colouredWindow(repository, change, range);
-      const view = presentPart(change, commit.id, commit, part);
+      const view = partView(change, commit.id, commit, part);
       const named = `${view.id}-${range.offset}-${range.limit}`;
       if (part.complete && lasting) request.immutable(named);
       return view;
     }
     const { lines, complete } = await colouredLines(repository, change);
-    const view = presentChange(change, commit.id, commit, lines);
+    const view = changeView(change, commit.id, commit, lines);
     if (complete && lasting) request.immutable(view.id);
     return view;
   },
@@ -92,7 +92,7 @@ const getLastCommit = route({
     const { repository, commit } = await mustFindCommit(deps, request.project, params.commitId);
     const path = repositoryPath(query.filePath).join("/") || undefined;
     const last = await lastCommit(repository, { from: commit.id, path });
-    const [view] = last === undefined ? [] : await presentCommits(deps, request.project.id, [last]);
+    const [view] = last === undefined ? [] : await commitViews(deps, request.project.id, [last]);
     if (view !== undefined) return view;
     throw new Refusal("not_found", "blob.not_found", "No commit has touched such a file.");
   },

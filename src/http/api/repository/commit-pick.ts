@@ -13,7 +13,7 @@ import { mustReadCommit } from "../../access/repository-access.ts";
 import type { Deps } from "../../core/deps.ts";
 import { type Route, route } from "../../core/route.ts";
 import { nameLengthMax } from "../../core/schema.ts";
-import { nothingChanged, presentCommit } from "./commit-change.ts";
+import { nothingChanged, commitView } from "./commit-change.ts";
 import { CommitView } from "./commit-view.ts";
 import { changeRefsFor, mustFindRef, type Writing } from "./ref-change.ts";
 import { mustFindCommit } from "./revision.ts";
@@ -103,7 +103,7 @@ async function pick(hash: string, branchName: string, request: Writing, deps: De
     return [{ ref, before, after: made.id }];
   };
   const { refs } = await changeRefsFor(request, deps, { plan, retries: true });
-  return presentCommit(refs.get(ref), request, deps);
+  return commitView(refs.get(ref), request, deps);
 }
 
 async function sidesOf(repository: Repository, commit: Commit) {

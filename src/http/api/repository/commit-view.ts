@@ -5,7 +5,7 @@ import { type RefView, refView } from "../../../projections/repository/ref-view.
 import { type CommitAuthors, findCommitAuthors } from "../../../projections/user/commit-author.ts";
 import type { Deps } from "../../core/deps.ts";
 import { instant } from "../../core/schema.ts";
-import { presentUser, UserView } from "../user/view.ts";
+import { userView, UserView } from "../user/view.ts";
 import { unsigned, VerificationView, verifyCommits } from "./commit-verification.ts";
 
 export const IdentView = z
@@ -37,7 +37,7 @@ export const CommitView = z
   .meta({ id: "Commit" });
 
 /** Commits with the accounts and branches they lead to, in few queries however many there are. */
-export async function presentCommits(
+export async function commitViews(
   { db, git, now }: Pick<Deps, "db" | "git" | "now">,
   projectId: string,
   commits: readonly Commit[],
@@ -58,9 +58,9 @@ export async function presentCommits(
       message: commit.message,
       shortMessage: subjectOf(commit.message),
       createdAt: commit.committer.when,
-      committerIdent: presentIdent(commit.committer, authors),
-      authorIdent: presentIdent(commit.author, authors),
-      user: author === undefined ? null : presentUser(author),
+      committerIdent: identView(commit.committer, authors),
+      authorIdent: identView(commit.author, authors),
+      user: author === undefined ? null : userView(author),
       verificationResult: verified.get(commit.id) ?? unsigned,
       parentCommitIds: [...commit.parentIds],
       parentCommitBranches: heads
@@ -70,7 +70,7 @@ export async function presentCommits(
   });
 }
 
-export function presentIdent(
+export function identView(
   { name, email, when }: Identity,
   authors: CommitAuthors,
 ): z.input<typeof IdentView> {

@@ -6,7 +6,7 @@ import { invariant } from "../../../platform/invariant.ts";
 import { refView } from "../../../projections/repository/ref-view.ts";
 import { type Route, route } from "../../core/route.ts";
 import { nameLengthMax, pathLengthMax } from "../../core/schema.ts";
-import { CommitView, presentCommits } from "./commit-view.ts";
+import { CommitView, commitViews } from "./commit-view.ts";
 import { mustFindCommit, mustFindRevision, refsAsOf, revisionText } from "./revision.ts";
 
 const tag = "Commits";
@@ -58,7 +58,7 @@ const getCommits = route({
     const history = { from: found.from, path };
     const part = { size: page.limit, offset: page.offset };
     const { commits, total } = await listCommits(found.repository, history, part);
-    return { items: await presentCommits(deps, project.id, commits, refs), totalElements: total };
+    return { items: await commitViews(deps, project.id, commits, refs), totalElements: total };
   },
 });
 
@@ -71,7 +71,7 @@ const getCommit = route({
   async handle({ params, request }, deps) {
     const { commit } = await mustFindCommit(deps, request.project, params.hash);
     const refs = await refView(deps.db, request.project.id, deps.past);
-    const [view] = await presentCommits(deps, request.project.id, [commit], refs);
+    const [view] = await commitViews(deps, request.project.id, [commit], refs);
     invariant(view !== undefined, "one commit makes one view");
     // Not immutable: accounts, avatars and branches come and go.
     return view;

@@ -8,9 +8,9 @@ import type { GitRefRow } from "../../../projections/repository/ref-rows.ts";
 import { refView } from "../../../projections/repository/ref-view.ts";
 import { findCommitAuthors } from "../../../projections/user/commit-author.ts";
 import type { Deps } from "../../core/deps.ts";
-import { presented } from "../../core/present.ts";
+import { toView } from "../../core/present.ts";
 import { type Route, route } from "../../core/route.ts";
-import { IdentView, presentIdent } from "./commit-view.ts";
+import { IdentView, identView } from "./commit-view.ts";
 import { refsAsOf } from "./revision.ts";
 
 const section = "Tags";
@@ -48,7 +48,7 @@ const getTags = route({
   async handle({ page, request: { project } }, deps) {
     const refs = await refView(deps.db, project.id, deps.past);
     const { rows, total } = await refs.list("tag", { size: page.limit, offset: page.offset });
-    return { items: await presentTags(deps, project.id, rows), totalElements: total };
+    return { items: await tagViews(deps, project.id, rows), totalElements: total };
   },
 });
 
@@ -64,12 +64,12 @@ const getTag = route({
 
 export async function oneTag(deps: Deps, projectId: string, name: string) {
   const row = await findRef(deps.db, projectId, "tag", name);
-  const [view] = row === undefined ? [] : await presentTags(deps, projectId, [row]);
+  const [view] = row === undefined ? [] : await tagViews(deps, projectId, [row]);
   if (view !== undefined) return view;
   throw new Refusal("not_found", "tag.not_found", "There is no such tag.");
 }
 
-async function presentTags(
+async function tagViews(
   { db, git }: Deps,
   projectId: string,
   rows: readonly GitRefRow[],
@@ -86,11 +86,11 @@ async function presentTags(
   const emails = found.flatMap(({ person }) => (person === null ? [] : [person.email]));
   const authors = await findCommitAuthors(db, emails);
   return found.map(({ row, message, person }) =>
-    presented(TagView, row, {
+    toView(TagView, row, {
       fullName: tagPrefix + row.name,
       shortMessage: subjectOf(message),
       fullMessage: row.light_weight ? "" : message,
-      personIdent: person === null ? null : presentIdent(person, authors),
+      personIdent: person === null ? null : identView(person, authors),
     }),
   );
 }

@@ -24,7 +24,7 @@ type Lists<Row, View extends z.ZodType> = Readonly<{
   /** Name in `_embedded`. */
   list: string;
   view: View;
-  present: (row: Row) => z.input<View>;
+  viewOf: (row: Row) => z.input<View>;
   find: ListHolders<Row>;
   /** For the list of what belongs to the user. */
   own?: Readonly<{ description: string }>;
@@ -36,7 +36,7 @@ export function listRoutes<Row, View extends z.ZodType>({
   plural,
   list,
   view,
-  present,
+  viewOf,
   find,
   own,
 }: Lists<Row, View>): readonly Route[] {
@@ -44,7 +44,7 @@ export function listRoutes<Row, View extends z.ZodType>({
   const reply: z.ZodType = view;
   const shared = { method: "get", tag, scope, access: "user", list, reply, errors: [404] } as const;
   const belonging = ({ db }: Deps, which: Belonging, page: Part) =>
-    listed(find(db, which, page), present);
+    listed(find(db, which, page), viewOf);
   return [
     route({
       ...shared,

@@ -22,7 +22,7 @@ import { type Route, route } from "../../core/route.ts";
 import { bool } from "../../core/schema.ts";
 import { changeFields, changeHolder, deleteHolder, listRoutes } from "./alias-holder.ts";
 import { changed, Description, Link, Title } from "./field.ts";
-import { presentTeam, teamFields } from "./view.ts";
+import { teamView, teamFields } from "./view.ts";
 
 const tag = "Companies";
 
@@ -35,9 +35,9 @@ export const CompanyView = z
   })
   .meta({ id: "Company" });
 
-function presentCompany(row: CompanyRow): z.input<typeof CompanyView> {
+function companyView(row: CompanyRow): z.input<typeof CompanyView> {
   return {
-    ...presentTeam(row),
+    ...teamView(row),
     url: row.url ?? "",
     contactPhone: row.contact_phone ?? "",
     contactEmail: row.contact_email ?? "",
@@ -120,7 +120,7 @@ async function contacts(
 }
 
 async function shown({ db }: Deps, id: string) {
-  return presentCompany(mustBeFound(await findCompanyById(db, id), "company"));
+  return companyView(mustBeFound(await findCompanyById(db, id), "company"));
 }
 
 const lists = listRoutes({
@@ -128,7 +128,7 @@ const lists = listRoutes({
   plural: "Companies",
   list: "companyList",
   view: CompanyView,
-  present: presentCompany,
+  viewOf: companyView,
   find: listCompanies,
 });
 
@@ -142,7 +142,7 @@ const getCompany = route({
   access: "company:GUEST",
   asOf: { readModels: [companyProjection], again: findCompanyById },
   reply: CompanyView,
-  handle: async ({ request }) => presentCompany(request.company),
+  handle: async ({ request }) => companyView(request.company),
 });
 
 const CompanyChange = z

@@ -20,7 +20,7 @@ import { type Route, route } from "../../core/route.ts";
 import { nameLengthMax } from "../../core/schema.ts";
 import { inviteByEmail } from "../user/invitation.ts";
 import { Email, mustBeFound } from "../user/user.ts";
-import { presentUser, UserView } from "../user/view.ts";
+import { userView, UserView } from "../user/view.ts";
 
 export const MemberView = UserView.extend({ role: Role }).meta({ id: "Member" });
 
@@ -68,7 +68,7 @@ function list(ownerScope: OwnerScope): Route {
     handle({ query, page, request }, { db }) {
       const { id: parentId, ownerUserId: ownerId } = parentOf(request);
       const found = listMembers(db, { parentId, ownerId, alias: query.q, ...page });
-      return listed(found, (row) => ({ ...presentUser(row), role: row.role }));
+      return listed(found, (row) => ({ ...userView(row), role: row.role }));
     },
   });
 }

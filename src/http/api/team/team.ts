@@ -19,7 +19,7 @@ import { bool } from "../../core/schema.ts";
 import { changeFields, changeHolder, deleteHolder, listRoutes } from "./alias-holder.ts";
 import { changed, Description, OwnerAlias, Title } from "./field.ts";
 import { pendingTransfer } from "./pending-transfer.ts";
-import { presentTeam, TeamView } from "./view.ts";
+import { teamView, TeamView } from "./view.ts";
 
 const tag = "Teams";
 
@@ -76,7 +76,7 @@ const postTeam = route({
 async function shown({ db }: Pick<Deps, "db">, id: string) {
   const row = await findTeamById(db, id);
   invariant(row !== undefined, "a team that was just changed is visible");
-  return presentTeam(row);
+  return teamView(row);
 }
 
 const lists = listRoutes({
@@ -84,7 +84,7 @@ const lists = listRoutes({
   plural: "Teams",
   list: "teamList",
   view: TeamView,
-  present: presentTeam,
+  viewOf: teamView,
   find: listTeams,
   own: { description: "Those of the user's companies too." },
 });
@@ -100,7 +100,7 @@ const getTeam = route({
   asOf: { readModels: [teamProjection], again: findTeamById },
   reply: TeamView,
   handle: async ({ request: { team, role } }, deps) => ({
-    ...presentTeam(team),
+    ...teamView(team),
     ...(await pendingTransfer(team.id, role, deps)),
   }),
 });

@@ -30,7 +30,7 @@ import { mayCreateFor } from "../../access/owner.ts";
 import { commandDeps } from "../../core/command-deps.ts";
 import type { Deps } from "../../core/deps.ts";
 import { listed } from "../../core/paging.ts";
-import { presented } from "../../core/present.ts";
+import { toView } from "../../core/present.ts";
 import type { RequestContext } from "../../core/request.ts";
 import { type Route, route } from "../../core/route.ts";
 import { instant } from "../../core/schema.ts";
@@ -146,7 +146,7 @@ const listTransfers = route({
   reply: TransferView,
   handle: ({ page, request: { userId: recipientId } }, { db, now }) =>
     listed(listTransfersTo(db, { recipientId, now: now(), ...page }), (row) =>
-      presented(TransferView, row, { type: row.thing_type, offeredBy: row.offered_by_alias }),
+      toView(TransferView, row, { type: row.thing_type, offeredBy: row.offered_by_alias }),
     ),
 });
 

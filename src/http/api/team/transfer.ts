@@ -20,7 +20,7 @@ import {
   withdrawAfter,
   withdrawTransfer,
 } from "./transfer-offer.ts";
-import { presentTeam, TeamView } from "./view.ts";
+import { teamView, TeamView } from "./view.ts";
 
 const transferTeam = route({
   method: "post",
@@ -54,11 +54,11 @@ const transferTeam = route({
     const owner = mustTakeTeams(await findOwner(db, body.ownerAlias));
     if (owner.id === ownerId) {
       await withdrawTransfer(id, request, deps);
-      return presentTeam(row);
+      return teamView(row);
     }
     if (needsConsent(owner, request)) {
       await offerTransfer(thing, owner, request, deps);
-      return { ...presentTeam(row), ...(await pendingTransfer(id, "ADMIN", deps)) };
+      return { ...teamView(row), ...(await pendingTransfer(id, "ADMIN", deps)) };
     }
     mustBeOfItsOwner(owner, row, request);
     const command = {
@@ -71,7 +71,7 @@ const transferTeam = route({
       const transferred = await transfer(commandDeps(deps), row.id, command, metadata);
       return withdrawAfter(transferred, { id, metadata }, request, deps);
     });
-    return presentTeam(mustBeFound(await findTeamById(db, row.id), "team"));
+    return teamView(mustBeFound(await findTeamById(db, row.id), "team"));
   },
 });
 

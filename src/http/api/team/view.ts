@@ -1,7 +1,7 @@
 import { z } from "zod";
 
 import type { TeamRow } from "../../../projections/team/team.ts";
-import { presentSelector, selectorFields } from "../../core/selector.ts";
+import { selectorView, selectorFields } from "../../core/selector.ts";
 import { PendingTransfer } from "./pending-transfer.ts";
 
 export const teamFields = {
@@ -31,7 +31,7 @@ type Shown = Pick<
 >;
 
 /** A company has these fields too. */
-export function presentTeam(row: Omit<Shown, "id"> & Readonly<{ id: string }>) {
+export function teamView(row: Omit<Shown, "id"> & Readonly<{ id: string }>) {
   return {
     id: row.id,
     alias: row.alias,
@@ -39,7 +39,7 @@ export function presentTeam(row: Omit<Shown, "id"> & Readonly<{ id: string }>) {
     description: row.description ?? "",
     ownerAlias: row.owner_alias,
     avatar: row.avatar ?? "",
-    ...presentSelector(row),
+    ...selectorView(row),
     private: row.is_private,
     isDeleted: row.deleted_at !== null,
   };

@@ -18,7 +18,7 @@ import type { Deps } from "../../core/deps.ts";
 import { type Route, route } from "../../core/route.ts";
 import { fieldRefusal } from "../../core/schema.ts";
 import { Email, mustBeFound, Password } from "./user.ts";
-import { OwnUserView, presentUser } from "./view.ts";
+import { OwnUserView, userView } from "./view.ts";
 
 const tag = "User settings";
 const common = { tag, scope: "USER_WRITE", access: "user" } as const;
@@ -135,7 +135,7 @@ const putOwnProfile = route({
     } as const;
     await request.execute(user, userId, command);
     const changed = mustBeFound(await findUserById(deps.db, userId));
-    return { ...presentUser(changed), email: changed.email ?? "" };
+    return { ...userView(changed), email: changed.email ?? "" };
   },
 });
 

@@ -15,7 +15,7 @@ import type { RequestFor } from "../../core/request.ts";
 import { type Route, route } from "../../core/route.ts";
 import { archivedPasswords, mustBeConfirmed, NewEmail, NewUsername } from "./account.ts";
 import { mustBeFound, Password } from "./user.ts";
-import { AdminUserView, presentAdminUser } from "./view.ts";
+import { AdminUserView, adminUserView } from "./view.ts";
 
 const tag = "Administration";
 const common = { tag, scope: "USER_WRITE", access: "admin" } as const;
@@ -38,7 +38,7 @@ const getUsersAsAdministrator = route({
   reply: AdminUserView,
   errors: [404],
   handle: ({ query: { email, username: alias, q: part }, page }, { db }) =>
-    listed(listUsers(db, { email, alias, part, ...page }), presentAdminUser),
+    listed(listUsers(db, { email, alias, part, ...page }), adminUserView),
 });
 
 const changing = { ...common, method: "put", reply: "empty" } as const;

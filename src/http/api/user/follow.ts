@@ -13,7 +13,7 @@ import type { RequestFor } from "../../core/request.ts";
 import { type Route, route } from "../../core/route.ts";
 import { instant } from "../../core/schema.ts";
 import { mustBeFound } from "./user.ts";
-import { presentUser } from "./view.ts";
+import { userView } from "./view.ts";
 
 const tag = "Users";
 const pageSize = 12;
@@ -134,7 +134,7 @@ async function followPage(
   const { number, size, totalPages } = info;
   const sort = { sorted: false, unsorted: true, empty: true };
   return {
-    content: rows.map(presentFollower),
+    content: rows.map(followerView),
     pageable: {
       sort,
       offset: page.offset,
@@ -152,8 +152,8 @@ async function followPage(
   };
 }
 
-function presentFollower(row: FollowListRow): z.input<typeof Follower> {
-  const { id: _, cover: __, ...named } = presentUser(row);
+function followerView(row: FollowListRow): z.input<typeof Follower> {
+  const { id: _, cover: __, ...named } = userView(row);
   return {
     ...named,
     id: numberOf(row.id),

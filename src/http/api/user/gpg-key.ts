@@ -15,7 +15,7 @@ import {
 import { commandDeps } from "../../core/command-deps.ts";
 import type { Deps } from "../../core/deps.ts";
 import { listed } from "../../core/paging.ts";
-import { presented } from "../../core/present.ts";
+import { toView } from "../../core/present.ts";
 import { type Route, route } from "../../core/route.ts";
 import { instant, oneLine } from "../../core/schema.ts";
 
@@ -61,7 +61,7 @@ const postOwnGpgKey = route({
     const key = await parseGpgPublicKey(body.publicKey);
     const newKey = { keyId, userId, title: body.title, key, by: userId };
     await request.executeProcess((metadata) => addGpgKey(commandDeps(deps), newKey, metadata));
-    return present(await mustFind(userId, keyId, deps));
+    return viewOf(await mustFind(userId, keyId, deps));
   },
 });
 
@@ -76,7 +76,7 @@ const getOwnGpgKeys = route({
   asOf: { readModels: [gpgKeyProjection], account: "caller" },
   reply: GpgKeyView,
   handle: ({ page, request: { userId } }, { db }) =>
-    listed(listGpgKeys(db, { userId, ...page }), present),
+    listed(listGpgKeys(db, { userId, ...page }), viewOf),
 });
 
 const deleteOwnGpgKey = route({
@@ -105,8 +105,8 @@ async function mustFind(userId: string, keyId: string, { db }: Deps): Promise<Gp
   throw new Refusal("not_found", "gpg_key.not_found", "GPG key not found.");
 }
 
-function present(row: GpgKeyRow): z.input<typeof GpgKeyView> {
-  return presented(GpgKeyView, row, {
+function viewOf(row: GpgKeyRow): z.input<typeof GpgKeyView> {
+  return toView(GpgKeyView, row, {
     uuid: row.id,
     subkeyFingerprints: row.fingerprints.filter((each) => each !== row.fingerprint),
     userUuid: row.user_id,

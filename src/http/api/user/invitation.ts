@@ -20,7 +20,7 @@ import type { Resolved } from "../../access/gate.ts";
 import { type OwnerScope, ownerScopes, parentOf, writingAt } from "../../access/owner-scope.ts";
 import { commandDeps, stampOf } from "../../core/command-deps.ts";
 import type { Deps } from "../../core/deps.ts";
-import { presented } from "../../core/present.ts";
+import { toView } from "../../core/present.ts";
 import type { RequestContext } from "../../core/request.ts";
 import { type Route, route } from "../../core/route.ts";
 import { instant } from "../../core/schema.ts";
@@ -57,7 +57,7 @@ function list(ownerScope: OwnerScope): Route {
         rows.map((row) => row.invited_by_id),
       );
       const items = rows.map(async (row) =>
-        presented(InvitationView, row, {
+        toView(InvitationView, row, {
           email: await vault.open(Sealed.parse(row.email)),
           invitedBy: inviters.get(row.invited_by_id)?.alias ?? null,
         }),

@@ -6,7 +6,7 @@ import { findMail, listMails, type MailRow } from "../../../projections/user/mai
 import { writeMail } from "../../../services/user/mail-text.ts";
 import type { Deps } from "../../core/deps.ts";
 import { listed } from "../../core/paging.ts";
-import { presented } from "../../core/present.ts";
+import { toView } from "../../core/present.ts";
 import { type Route, route } from "../../core/route.ts";
 import { instant } from "../../core/schema.ts";
 
@@ -49,7 +49,7 @@ const getMails = route({
   list: "mailList",
   reply: Mail,
   handle: ({ query: { status }, page }, deps) =>
-    listed(listMails(deps.db, { status, ...page }), (row) => present(row, deps)),
+    listed(listMails(deps.db, { status, ...page }), (row) => viewOf(row, deps)),
 });
 
 const getMail = route({
@@ -62,7 +62,7 @@ const getMail = route({
   async handle({ params }, deps) {
     const row = await findMail(deps.db, params.mailUuid);
     if (row === undefined) throw new Refusal("not_found", "mail.not_found", "Mail not found.");
-    const shown = await present(row, deps);
+    const shown = await viewOf(row, deps);
     // On its way or arrived, the link is its reader's alone.
     const isNotification = NotificationKind.safeParse(row.kind).success;
     const waits = row.status === "WAITING" && row.expires_at > deps.now() && !deps.config.sendsMail;
@@ -75,8 +75,8 @@ const getMail = route({
   },
 });
 
-async function present(row: MailRow, { vault }: Deps): Promise<z.input<typeof Mail>> {
-  return presented(Mail, row, { recipient: await vault.open(Sealed.parse(row.recipient)) });
+async function viewOf(row: MailRow, { vault }: Deps): Promise<z.input<typeof Mail>> {
+  return toView(Mail, row, { recipient: await vault.open(Sealed.parse(row.recipient)) });
 }
 
 export const mailRoutes: readonly Route[] = [getMail, getMails];

@@ -1,10 +1,10 @@
 import { forgottenName } from "../../../projections/user/commit-author.ts";
 import type { UserRow } from "../../../projections/user/user.ts";
-import { presentUser } from "./view.ts";
+import { userView } from "./view.ts";
 
 /** The author, editor or assignee of something; a person who was forgotten is no longer named. */
-export function presentParticipant(row: UserRow | undefined, id: string) {
-  if (row !== undefined && row.forgotten_at === null) return presentUser(row);
+export function participantView(row: UserRow | undefined, id: string) {
+  if (row !== undefined && row.forgotten_at === null) return userView(row);
   return {
     id,
     username: "",

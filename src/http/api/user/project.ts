@@ -2,7 +2,7 @@ import { z } from "zod";
 import { type Addresses, transportUrls } from "../../../projections/project/address.ts";
 import { listProjects, type ProjectRow } from "../../../projections/project/project.ts";
 import { findUserNamed } from "../../../projections/user/user.ts";
-import { presented } from "../../core/present.ts";
+import { toView } from "../../core/present.ts";
 import { type Route, route } from "../../core/route.ts";
 import { addresses } from "../project/view.ts";
 import { mustBeFound } from "./user.ts";
@@ -54,7 +54,7 @@ const getUserProjects = route({
 
 /** The selector fields say the same again, for clients that show projects in a list to choose from. */
 function summary(row: ProjectRow, known: Addresses): z.input<typeof ProjectSummary> {
-  return presented(ProjectSummary, row, {
+  return toView(ProjectSummary, row, {
     description: row.description ?? "",
     ...transportUrls(row, known),
     language: row.language ?? "",

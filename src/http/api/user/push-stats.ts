@@ -8,7 +8,7 @@ import { PageInfo, pageInfo, pageQuery, pageRequest } from "../../core/paging.ts
 import { type Route, route } from "../../core/route.ts";
 import { nameLengthMax } from "../../core/schema.ts";
 import { mustBeFound } from "./user.ts";
-import { presentUser, UserView } from "./view.ts";
+import { userView, UserView } from "./view.ts";
 
 const pageSize = 20;
 const aliasesMax = 200;
@@ -56,7 +56,7 @@ const getPushStats = route({
   async handle({ query }, { db }) {
     const page = pageRequest(query);
     const { rows, total } = await listUsers(db, page);
-    return present(db, rows, total, page);
+    return viewOf(db, rows, total, page);
   },
 });
 
@@ -81,11 +81,11 @@ const getPushStatsOfUsers = route({
     const users = [...new Map(found.map(mustBeFound).map((user) => [user.id, user])).values()];
     const page = pageRequest(query);
     const shown = users.slice(page.offset, page.offset + page.limit);
-    return present(db, shown, users.length, page);
+    return viewOf(db, shown, users.length, page);
   },
 });
 
-async function present(
+async function viewOf(
   db: Knex,
   users: readonly UserRow[],
   totalElements: number,
@@ -96,13 +96,13 @@ async function present(
     users.map(({ id }) => id),
   );
   const pushStats = users.map((user) => ({
-    userSimple: presentUser(user),
-    pushedFileExtensions: pushed.filter((row) => row.user_id === user.id).map(presentExtension),
+    userSimple: userView(user),
+    pushedFileExtensions: pushed.filter((row) => row.user_id === user.id).map(extensionView),
   }));
   return { pushStats, page: pageInfo(page, totalElements) };
 }
 
-function presentExtension({ extension, share }: PushedExtension) {
+function extensionView({ extension, share }: PushedExtension) {
   return {
     fileExtension: `.${extension === "" ? "null" : extension}`,
     percent: `${(share * 100).toFixed(2)}%`,

@@ -13,7 +13,7 @@ import type { RequestContext } from "../../core/request.ts";
 import { type Route, route } from "../../core/route.ts";
 import { accept, invitedAt } from "./invitation.ts";
 import { Email, mustBeFound, Password } from "./user.ts";
-import { presentUser, UserView } from "./view.ts";
+import { userView, UserView } from "./view.ts";
 
 export const Registration = z
   .object({
@@ -40,7 +40,7 @@ const registerOneself = route({
   body: Registration,
   reply: UserView,
   async handle({ body, request }, deps) {
-    return presentUser(await register(body, request, deps));
+    return userView(await register(body, request, deps));
   },
 });
 

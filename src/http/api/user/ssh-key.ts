@@ -166,7 +166,7 @@ export async function listedKeys(userId: UserId, page: Part, { db }: Deps) {
     sshKeyUses,
     rows.map(({ id }) => id),
   );
-  return { items: rows.map((row) => present(row, uses)), totalElements: total };
+  return { items: rows.map((row) => viewOf(row, uses)), totalElements: total };
 }
 
 export async function removeKey(
@@ -189,10 +189,10 @@ async function mustFind(userId: UserId, keyId: SshKeyId, { db }: Deps): Promise<
 }
 
 async function shown(row: SshKeyRow, { db }: Deps): Promise<z.input<typeof SshKeyView>> {
-  return present(row, await usesOf(db, sshKeyUses, [row.id]));
+  return viewOf(row, await usesOf(db, sshKeyUses, [row.id]));
 }
 
-function present(row: SshKeyRow, uses: ReadonlyMap<string, Date>): z.input<typeof SshKeyView> {
+function viewOf(row: SshKeyRow, uses: ReadonlyMap<string, Date>): z.input<typeof SshKeyView> {
   return {
     uuid: row.id,
     publicKey: row.public_key,

@@ -16,7 +16,7 @@ import { mustBeAllowedEmail } from "../../access/email-rule.ts";
 import { commandDeps } from "../../core/command-deps.ts";
 import { listed } from "../../core/paging.ts";
 import { type Route, route } from "../../core/route.ts";
-import { OwnUserView, presentUser, UserView } from "./view.ts";
+import { OwnUserView, userView, UserView } from "./view.ts";
 
 const tag = "Users";
 
@@ -30,7 +30,7 @@ const getUsers = route({
   list: "userList",
   reply: UserView,
   errors: [404],
-  handle: ({ page }, { db }) => listed(listUsers(db, page), presentUser),
+  handle: ({ page }, { db }) => listed(listUsers(db, page), userView),
 });
 
 const getOwnUser = route({
@@ -43,7 +43,7 @@ const getOwnUser = route({
   errors: [404],
   async handle({ request }, { db }) {
     const row = mustBeFound(await findUserById(db, request.userId));
-    return { ...presentUser(row), email: row.email ?? "" };
+    return { ...userView(row), email: row.email ?? "" };
   },
 });
 
@@ -55,7 +55,7 @@ const getUser = route({
   asOf: { readModels: [userProjection], account: { param: "userAlias" } },
   reply: UserView,
   async handle({ params }, { db }) {
-    return presentUser(mustBeFound(await findUserNamed(db, params.userAlias)));
+    return userView(mustBeFound(await findUserNamed(db, params.userAlias)));
   },
 });
 
@@ -85,7 +85,7 @@ const postUser = route({
     const userId = UserId.parse(deterministicId(request.commandId, "user"));
     const newUser = { ...body, userId, admin: false, confirmed: settings.userAutoConfirm };
     await request.executeProcess((metadata) => registerUser(commandDeps(deps), newUser, metadata));
-    return presentUser(mustBeFound(await findUserById(deps.db, userId)));
+    return userView(mustBeFound(await findUserById(deps.db, userId)));
   },
 });
 

@@ -22,13 +22,13 @@ export const AdminUserView = z
   .object({ ...publicFields, email: z.string(), confirmed: z.boolean() })
   .meta({ id: "AdminUser", description: "A user as shown to administrators." });
 
-export function presentAdminUser(row: UserRow): z.input<typeof AdminUserView> {
-  return { ...presentUser(row), email: row.email ?? "", confirmed: row.is_confirmed };
+export function adminUserView(row: UserRow): z.input<typeof AdminUserView> {
+  return { ...userView(row), email: row.email ?? "", confirmed: row.is_confirmed };
 }
 
 type Named = Pick<UserRow, "id" | "alias" | "name" | "surname" | "avatar" | "cover">;
 
-export function presentUser(row: Named): z.input<typeof UserView> {
+export function userView(row: Named): z.input<typeof UserView> {
   const name = row.name ?? "";
   const surname = row.surname ?? "";
   return {

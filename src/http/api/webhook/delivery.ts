@@ -18,7 +18,7 @@ import { oneBelow } from "../../core/one-below.ts";
 import { listed } from "../../core/paging.ts";
 import type { RequestFor } from "../../core/request.ts";
 import { type Route, route } from "../../core/route.ts";
-import { DeliverySummaryView, DeliveryView, presentDelivery, presentSummary } from "./view.ts";
+import { DeliverySummaryView, DeliveryView, deliveryView, summaryView } from "./view.ts";
 import { mustBeOn, mustFindWebhook } from "./webhook.ts";
 
 const path = "/project/{ownerAlias}/{projectAlias}/setting/webhook/{id}";
@@ -36,7 +36,7 @@ const getDeliveries = route({
   reply: DeliverySummaryView,
   async handle({ params, page, request }, deps) {
     const { id } = await mustFindWebhook(deps, request, params.id);
-    return listed(listWebhookDeliveries(deps.db, id, page), presentSummary);
+    return listed(listWebhookDeliveries(deps.db, id, page), summaryView);
   },
 });
 
@@ -50,7 +50,7 @@ const getDelivery = route({
   async handle({ params, request }, deps) {
     const owner = await mustFindWebhook(deps, request, params.id);
     const row = await mustFindDelivery(deps, owner, params.deliveryId);
-    return presentDelivery(row, await listAttempts(deps.db, row.id), deps);
+    return deliveryView(row, await listAttempts(deps.db, row.id), deps);
   },
 });
 
@@ -110,7 +110,7 @@ async function schedule(
   const at = deps.now().toISOString();
   const command = { type: "ScheduleDelivery", ...whose, ...message, at } as const;
   await request.execute(webhookDelivery, deliveryId, command);
-  return presentSummary(await mustFindDelivery(deps, owner, deliveryId));
+  return summaryView(await mustFindDelivery(deps, owner, deliveryId));
 }
 
 /** @throws Refusal not_found, also for a delivery of another webhook */

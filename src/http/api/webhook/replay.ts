@@ -8,7 +8,7 @@ import { Refusal } from "../../../platform/refusal.ts";
 import { findWebhookReplay, type ReplayProgress } from "../../../projections/webhook/replay.ts";
 import { stampOf } from "../../core/command-deps.ts";
 import { oneBelow } from "../../core/one-below.ts";
-import { presented } from "../../core/present.ts";
+import { toView } from "../../core/present.ts";
 import { type Route, route } from "../../core/route.ts";
 import { instant, int, timeOrDay } from "../../core/schema.ts";
 import { withinRunningLimit } from "./replay-limit.ts";
@@ -40,8 +40,8 @@ const ReplayView = z
   })
   .meta({ id: "WebhookReplayProgress" });
 
-function presentReplay(row: ReplayProgress): z.input<typeof ReplayView> {
-  return presented(ReplayView, row, {
+function replayView(row: ReplayProgress): z.input<typeof ReplayView> {
+  return toView(ReplayView, row, {
     replayId: row.id,
     status: statusOf(row),
     events: [...row.topics],
@@ -121,7 +121,7 @@ const getReplay = route({
   reply: ReplayView,
   async handle({ params, request }, deps) {
     const owner = await mustFindWebhook(deps, request, params.id);
-    return presentReplay(await mustFindReplay(deps, owner, params.replayId));
+    return replayView(await mustFindReplay(deps, owner, params.replayId));
   },
 });
 
@@ -146,7 +146,7 @@ const cancelReplay = route({
       ...stampOf(request, deps),
     } as const;
     await request.execute(webhook, owner.id, command);
-    return presentReplay(await mustFindReplay(deps, owner, params.replayId));
+    return replayView(await mustFindReplay(deps, owner, params.replayId));
   },
 });
 

@@ -4,7 +4,7 @@ import { type WebhookTopic, webhookTopics } from "../../../events/webhook/webhoo
 import type { DeliverySummary, WebhookAttemptRow } from "../../../projections/webhook/delivery.ts";
 import type { WebhookRow } from "../../../projections/webhook/webhook.ts";
 import type { Deps } from "../../core/deps.ts";
-import { presented } from "../../core/present.ts";
+import { toView } from "../../core/present.ts";
 import { bool, instant } from "../../core/schema.ts";
 
 const Flag = z.boolean();
@@ -46,12 +46,12 @@ export const WebhookView = z
   .meta({ id: "Webhook" });
 
 /** Only administrators of the project get here: the secret is in clear. */
-export async function presentWebhook(
+export async function webhookView(
   row: WebhookRow,
   { vault, past }: Pick<Deps, "vault" | "past">,
 ): Promise<z.input<typeof WebhookView>> {
   const subscribed = new Set(row.topics);
-  return presented(WebhookView, row, {
+  return toView(WebhookView, row, {
     // One that was replaced or deleted since is not given away again.
     secret: row.secret === null || past ? null : await vault.open(row.secret),
     events: Object.fromEntries(webhookTopics.map((topic) => [topic, subscribed.has(topic)])),
@@ -78,8 +78,8 @@ const Summary = z.object({
 
 export const DeliverySummaryView = Summary.meta({ id: "WebhookDeliverySummary" });
 
-export function presentSummary(row: DeliverySummary): z.input<typeof DeliverySummaryView> {
-  return presented(DeliverySummaryView, row, {
+export function summaryView(row: DeliverySummary): z.input<typeof DeliverySummaryView> {
+  return toView(DeliverySummaryView, row, {
     event: row.action,
     responseStatus: row.last_status,
     failure: row.abandoned_because ?? row.last_failure,
@@ -109,16 +109,16 @@ export const DeliveryView = Summary.extend({
   attemptList: z.array(Attempt),
 }).meta({ id: "WebhookDelivery" });
 
-export async function presentDelivery(
+export async function deliveryView(
   row: DeliverySummary,
   attempts: readonly WebhookAttemptRow[],
   deps: Pick<Deps, "vault">,
 ): Promise<z.input<typeof DeliveryView>> {
   const body = await deps.vault.open(row.body);
   return {
-    ...presentSummary(row),
+    ...summaryView(row),
     request: body === null ? null : { body: JSON.parse(body) },
-    attemptList: await Promise.all(attempts.map((attempt) => presentAttempt(attempt, deps))),
+    attemptList: await Promise.all(attempts.map((attempt) => attemptView(attempt, deps))),
   };
 }
 
@@ -129,12 +129,12 @@ const Answer = z.object({
   bodyTruncated: z.boolean(),
 });
 
-async function presentAttempt(
+async function attemptView(
   row: WebhookAttemptRow,
   { vault }: Pick<Deps, "vault">,
 ): Promise<z.input<typeof Attempt>> {
   const answer = row.response === null ? null : await vault.open(row.response);
-  return presented(Attempt, row, {
+  return toView(Attempt, row, {
     response: answer === null ? null : Answer.parse(JSON.parse(answer)),
   });
 }

@@ -17,7 +17,7 @@ import { oneInProject } from "../../core/one-below.ts";
 import { listed } from "../../core/paging.ts";
 import { type Route, route } from "../../core/route.ts";
 import { checkedUrl } from "../../core/schema.ts";
-import { presentWebhook, SomeFlags, topicsOf, WebhookView } from "./view.ts";
+import { webhookView, SomeFlags, topicsOf, WebhookView } from "./view.ts";
 
 const tag = "Webhooks";
 const path = "/project/{ownerAlias}/{projectAlias}/setting/webhook";
@@ -57,7 +57,7 @@ const getWebhooks = route({
   asOf: { readModels: [webhookProjection] },
   reply: WebhookView,
   handle: ({ page, request: { project } }, deps) =>
-    listed(listWebhooks(deps.db, project.id, page), (row) => presentWebhook(row, deps)),
+    listed(listWebhooks(deps.db, project.id, page), (row) => webhookView(row, deps)),
 });
 
 const getWebhook = route({
@@ -69,7 +69,7 @@ const getWebhook = route({
   asOf: { readModels: [webhookProjection] },
   reply: WebhookView,
   handle: async ({ params, request }, deps) =>
-    presentWebhook(await mustFindWebhook(deps, request, params.id), deps),
+    webhookView(await mustFindWebhook(deps, request, params.id), deps),
 });
 
 const postWebhook = route({
@@ -93,7 +93,7 @@ const postWebhook = route({
       ...stampOf(request, deps),
     } as const;
     await request.execute(webhook, webhookId, command);
-    return presentWebhook(await mustFindWebhook(deps, request, webhookId), deps);
+    return webhookView(await mustFindWebhook(deps, request, webhookId), deps);
   },
 });
 
@@ -120,7 +120,7 @@ const changeWebhook = route({
       ...stampOf(request, deps),
     } as const;
     await request.execute(webhook, params.id, command);
-    return presentWebhook(await mustFindWebhook(deps, request, params.id), deps);
+    return webhookView(await mustFindWebhook(deps, request, params.id), deps);
   },
 });
 

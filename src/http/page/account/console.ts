@@ -6,7 +6,7 @@ import { shutOut } from "../../api/oauth/authorized-application.ts";
 import { NewAccessToken } from "../../api/token/access-token.ts";
 import { createToken, revokeToken, scopesMax } from "../../api/token/view.ts";
 import { mustBeFound } from "../../api/user/user.ts";
-import { presentUser } from "../../api/user/view.ts";
+import { userView } from "../../api/user/view.ts";
 import { endOfDay, mustBeAhead } from "../../core/expiry.ts";
 import { checked, nameLengthMax } from "../../core/schema.ts";
 import { type Html, html } from "../core/html.ts";
@@ -66,7 +66,7 @@ async function homePage(
   { wrong, done }: Messages = {},
 ): Promise<PageAnswer> {
   const user = mustBeFound(await findUserById(deps.db, visit.userId));
-  const person = { ...presentUser(user), email: user.email ?? "" };
+  const person = { ...userView(user), email: user.email ?? "" };
   const tokens = await tokenSection(visit, deps);
   const keys = await sshKeySection(visit, deps);
   const applications = await applicationSection(visit, deps);

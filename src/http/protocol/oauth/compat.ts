@@ -39,7 +39,7 @@ const access = route({
     if (row === undefined) throw notGood();
     // There is no place to name the address again.
     const exchange = { redirectUri: row.redirect_uri ?? undefined, verifier: query.code_verifier };
-    return present(await exchangeCode(row, exchange, request, deps));
+    return viewOf(await exchangeCode(row, exchange, request, deps));
   },
 });
 
@@ -55,13 +55,13 @@ const refresh = route({
     const row = await findAuthorizationByRefresh(deps.db, hashToken(body.refreshToken));
     if (row === undefined) throw notGood();
     const wanted = { refresh: body.refreshToken, scopes: undefined };
-    return present(await refreshTokens(row, wanted, request, deps));
+    return viewOf(await refreshTokens(row, wanted, request, deps));
   },
 });
 
 export const oauthCompatRoutes: readonly Route[] = [access, refresh];
 
-function present({ access, refresh, scopes, expiresAt }: Issued): z.input<typeof CompatTokens> {
+function viewOf({ access, refresh, scopes, expiresAt }: Issued): z.input<typeof CompatTokens> {
   return {
     accessToken: access,
     refreshToken: refresh,

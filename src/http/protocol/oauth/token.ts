@@ -64,7 +64,7 @@ const token = route({
   secret: true,
   async handle({ body, request }, deps) {
     const client = await authenticatedClient(request.header("authorization"), body, deps);
-    return present(await granted(body, client, request, deps));
+    return viewOf(await granted(body, client, request, deps));
   },
 });
 
@@ -107,7 +107,7 @@ function ownedBy(client: ClientRow, row: OAuthAuthorizationRow | undefined): OAu
   return row;
 }
 
-function present({ access, refresh, scopes }: Issued): z.input<typeof TokenAnswer> {
+function viewOf({ access, refresh, scopes }: Issued): z.input<typeof TokenAnswer> {
   return {
     access_token: access,
     token_type: "Bearer",
