@@ -77,7 +77,7 @@ describe("what was acknowledged before PostgreSQL is killed", function () {
       const isBehind = await eventually(readModelsBehind, recoveryMs);
       const seen: number[] = [];
       for (let turn = 0; isBehind === "behind" && turn < 3; turn += 1) {
-        for (const ask of queries) seen.push((await ask()).status);
+        for (const query of queries) seen.push((await query()).status);
       }
       return seen;
     } finally {

@@ -220,7 +220,7 @@ describe("killing the service and an agent in turn while pipelines run", functio
   }
 
   /** Until the service that was killed answers again. */
-  async function ask(...request: Parameters<typeof send>) {
+  async function call(...request: Parameters<typeof send>) {
     const answer = await eventually(async () => {
       const { status, ...rest } = await send(...request);
       return status < 500 ? { status, ...rest } : undefined;
@@ -229,7 +229,7 @@ describe("killing the service and an agent in turn while pipelines run", functio
     return answer;
   }
   const post = async (at: string, body: object, more: object = { token }) =>
-    (await ask("POST", at, { ...more, body })).body;
-  const get = async (at: string) => (await ask("GET", `${base}${at}`, { token })).body;
-  const readText = async (at: string) => (await ask("GET", `${base}${at}`, { token })).text;
+    (await call("POST", at, { ...more, body })).body;
+  const get = async (at: string) => (await call("GET", `${base}${at}`, { token })).body;
+  const readText = async (at: string) => (await call("GET", `${base}${at}`, { token })).text;
 });

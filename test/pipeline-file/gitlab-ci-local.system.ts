@@ -116,7 +116,7 @@ async function readByThem(): Promise<ReadonlyMap<string, readonly Job[]>> {
     const file = `case-${each.name}.yml`;
     return [{ file, preview: false }, ...(hasVariables(each) ? [{ file, preview: true }] : [])];
   });
-  const answers = await ask(repository, questions);
+  const answers = await send(repository, questions);
   const failed = answers.filter(({ exitCode }) => exitCode !== 0);
   expect(failed.map(({ file, said }) => `${file}: ${said}`)).to.deep.equal([]);
   const previews = new Map(
@@ -144,7 +144,7 @@ async function givenRepository(): Promise<string> {
   return repository;
 }
 
-async function ask(repository: string, questions: readonly Question[]): Promise<readonly Answer[]> {
+async function send(repository: string, questions: readonly Question[]): Promise<readonly Answer[]> {
   const program = path.resolve("test/support/agent/gitlab-ci-local.mjs");
   const child = spawn(process.execPath, [program, packageFile], {
     cwd: repository,

@@ -32,7 +32,7 @@ const push = (id: string, branch: string) =>
   git(copy, "push", "--quiet", app.remote(project, anna), `${id}:refs/heads/${branch}`);
 
 /** Of an answer: status, code and size in bytes. */
-async function ask(path: string) {
+async function call(path: string) {
   const answer = await app.get(project.path + path, anna.token);
   const text = await answer.text();
   const { code } = JSON.parse(text) as { code?: string };
@@ -75,13 +75,13 @@ describe("a tree that holds itself ten times over at ten levels", () => {
       await push(bomb, branch);
 
       const tooLarge = { status: 422, code: "diff.too_large" };
-      expect(await ask(`/commit/${bomb}/file`)).to.deep.include(tooLarge);
-      expect(await ask(`/commit/${bomb}/diff?filePath=a.txt`)).to.deep.include(tooLarge);
-      expect(await ask(`/branch/compare?base=main&compare=${branch}`)).to.deep.include(tooLarge);
-      const listing = await ask(`/blob/recursive?commitHash=${bomb}&depth=10`);
+      expect(await call(`/commit/${bomb}/file`)).to.deep.include(tooLarge);
+      expect(await call(`/commit/${bomb}/diff?filePath=a.txt`)).to.deep.include(tooLarge);
+      expect(await call(`/branch/compare?base=main&compare=${branch}`)).to.deep.include(tooLarge);
+      const listing = await call(`/blob/recursive?commitHash=${bomb}&depth=10`);
       expect(listing).to.deep.include({ status: 422, code: "directory.too_large" });
-      expect((await ask(`/commits?branch=${branch}`)).status).to.equal(200);
-      expect((await ask(`/blob/recursive?commitHash=${bomb}&depth=2`)).status).to.equal(200);
+      expect((await call(`/commits?branch=${branch}`)).status).to.equal(200);
+      expect((await call(`/blob/recursive?commitHash=${bomb}&depth=2`)).status).to.equal(200);
     });
   }
 });
@@ -172,14 +172,14 @@ describe("directories nested by the thousand, and files by the ten thousand", ()
 
   it("are refused where they would have to be walked", async () => {
     const deep = await imported("deep", [`${"d/".repeat(3_000)}f`]);
-    expect(await ask(`/commit/${deep}/file`)).to.deep.include({ code: "diff.too_large" });
-    expect((await ask(`/blob/recursive?commitHash=${deep}&depth=10`)).status).to.equal(200);
+    expect(await call(`/commit/${deep}/file`)).to.deep.include({ code: "diff.too_large" });
+    expect((await call(`/blob/recursive?commitHash=${deep}&depth=10`)).status).to.equal(200);
 
     const many = await imported(
       "many",
       Array.from({ length: 10_001 }, (_, index) => `f${index}`),
     );
-    expect(await ask(`/commit/${many}/file`)).to.deep.include({ code: "diff.too_large" });
+    expect(await call(`/commit/${many}/file`)).to.deep.include({ code: "diff.too_large" });
   });
 });
 
@@ -189,11 +189,11 @@ describe("a blob that is small in the pack and large in memory", () => {
     const zeros = await commit(copy, "Zeros", { "zeros.txt": Buffer.alloc(96 * 1024 ** 2, "\n") });
     await push(zeros, "zeros");
 
-    expect(await ask(`/blob?commitHash=${zeros}&file=zeros.txt`)).to.deep.include({
+    expect(await call(`/blob?commitHash=${zeros}&file=zeros.txt`)).to.deep.include({
       status: 400,
       code: "blob.too_large",
     });
-    const diff = await ask(`/commit/${zeros}/diff?filePath=zeros.txt`);
+    const diff = await call(`/commit/${zeros}/diff?filePath=zeros.txt`);
     expect(diff.status).to.equal(200);
     expect(diff.bytes).to.be.below(2_000);
     // The test itself holds the file once.
@@ -216,8 +216,8 @@ describe("a blob that is small in the pack and large in memory", () => {
     });
     const report = await answer.text();
     expect(report).to.contain("unpack ").and.not.to.contain("unpack ok");
-    expect((await ask("/branch?branchName=delta")).status).to.equal(404);
-    expect((await ask(`/commit/${first}/file`)).status).to.equal(200);
+    expect((await call("/branch?branchName=delta")).status).to.equal(404);
+    expect((await call(`/commit/${first}/file`)).status).to.equal(200);
   });
 
   /** A blob of a mebibyte and one that copies it so many times. */
@@ -260,13 +260,13 @@ describe("a commit whose message nobody could read", () => {
 
   it("is listed at once, though its subject is a run of spaces", async () => {
     const id = await committed("spaces", `a${" ".repeat(200_000)}b`);
-    expect((await ask(`/commit/${id}`)).status).to.equal(200);
-    expect((await ask("/commits?branch=spaces")).status).to.equal(200);
+    expect((await call(`/commit/${id}`)).status).to.equal(200);
+    expect((await call("/commits?branch=spaces")).status).to.equal(200);
   });
 
   it("is shown by the beginning of it, and not picked without the rest", async () => {
     const id = await committed("long", "\u0001".repeat(2 * 1024 ** 2));
-    expect((await ask("/commits?branch=long")).bytes).to.be.below(1024 ** 2);
+    expect((await call("/commits?branch=long")).bytes).to.be.below(1024 ** 2);
     const refused = { status: 422, code: "commit.message_too_long" };
     expect(await send(`/commit/${id}/cherry-pick`, { branchName: "main" })).to.include(refused);
   });
@@ -277,10 +277,10 @@ describe("a commit whose message nobody could read", () => {
     await push(child, "on-huge");
 
     const tooLarge = { status: 422, code: "commit.too_large" };
-    expect((await ask(`/commit/${id}`)).status).to.equal(404);
-    expect(await ask(`/commit/${child}/file`)).to.deep.include(tooLarge);
-    expect(await ask("/branch/compare?base=huge&compare=on-huge")).to.deep.include({ status: 404 });
-    expect((await ask("/branch?size=50")).status).to.equal(200);
+    expect((await call(`/commit/${id}`)).status).to.equal(404);
+    expect(await call(`/commit/${child}/file`)).to.deep.include(tooLarge);
+    expect(await call("/branch/compare?base=huge&compare=on-huge")).to.deep.include({ status: 404 });
+    expect((await call("/branch?size=50")).status).to.equal(200);
     const actions = [{ action: "CREATE", path: "x", content: "x" }];
     const change = { branch: "huge", message: "x", actions };
     expect(await send("/commit", change)).to.include(tooLarge);

@@ -60,7 +60,7 @@ function replaced(value: unknown, text: string): unknown {
   );
 }
 
-async function ask(route: Route, at: string, body?: unknown): Promise<void> {
+async function send(route: Route, at: string, body?: unknown): Promise<void> {
   const answer = await app.send(route.method.toUpperCase(), at, {
     token: anna.token,
     ...(body === undefined ? {} : { body }),
@@ -80,11 +80,11 @@ describe("security family 5: texts that look like options of git", () => {
       const body = sampleBody(route);
       for (const text of texts) {
         const at = filled(route, text);
-        await ask(route, at, body === undefined ? undefined : replaced(body, text));
+        await send(route, at, body === undefined ? undefined : replaced(body, text));
         for (const key of keys) {
           const query = `${key}=${encodeURIComponent(text)}`;
           // The rest of the path is good, so that the query is what is checked.
-          await ask(route, `${filled(route, head)}?${query}`, body);
+          await send(route, `${filled(route, head)}?${query}`, body);
         }
       }
     });

@@ -189,14 +189,14 @@ describe("the token endpoint", () => {
   });
 
   it("answers an unknown application as one with a wrong secret, in the same time", async () => {
-    const ask = (clientId: string) => exchange(app, { ...own, clientId, clientSecret: wrong }, "x");
-    const [known, unknown] = [await ask(own.clientId), await ask(randomUUID())];
+    const call = (clientId: string) => exchange(app, { ...own, clientId, clientSecret: wrong }, "x");
+    const [known, unknown] = [await call(own.clientId), await call(randomUUID())];
     expect(known.status).to.equal(401);
     expect([unknown.status, unknown.text]).to.deep.equal([known.status, known.text]);
     await expectAlike(
       [0.3, 3.3],
-      () => ask(own.clientId),
-      () => ask(randomUUID()),
+      () => call(own.clientId),
+      () => call(randomUUID()),
     );
   });
 

@@ -98,11 +98,11 @@ async function watch(url: string, early: Early, signal: AbortSignal): Promise<vo
     );
     if (isReady === true) return;
     if (isReady === undefined) await new Promise((resolve) => setTimeout(resolve, 20));
-    else for (const at of Object.keys(answers)) await ask(url, at, early);
+    else for (const at of Object.keys(answers)) await send(url, at, early);
   }
 }
 
-async function ask(url: string, at: string, { wrong, statuses }: Early): Promise<void> {
+async function send(url: string, at: string, { wrong, statuses }: Early): Promise<void> {
   const { status, retryAfter, wrong: differing } = await compared(url, at);
   statuses.set(status, (statuses.get(status) ?? 0) + 1);
   if (status === 503 && retryAfter !== null) return;

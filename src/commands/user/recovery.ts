@@ -2,7 +2,7 @@ import { recoveryEvents, recoveryStream } from "../../events/user/recovery.ts";
 import type { Slice } from "../core/decider.ts";
 
 export type RecoveryCommand = Readonly<{
-  type: "AskPasswordReset" | "AskEmailConfirmation";
+  type: "RequestPasswordReset" | "RequestEmailConfirmation";
   emailDigest: string;
   at: string;
 }>;
@@ -24,7 +24,7 @@ export const recovery: Slice<State, RecoveryCommand, typeof recoveryEvents> = {
     const after = Date.parse(at) - windowMs;
     if (requestedAt.filter((each) => Date.parse(each) > after).length >= asksMax) return [];
     const data = { emailDigest, askedAt: at };
-    return type === "AskPasswordReset"
+    return type === "RequestPasswordReset"
       ? [{ type: "PasswordResetAsked", data }]
       : [{ type: "EmailConfirmationAsked", data }];
   },

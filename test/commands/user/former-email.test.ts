@@ -153,7 +153,7 @@ describe("a new password while former addresses are open", () => {
     resetId,
     tokenHash: `part-${emailDigest}`,
   });
-  const ask = (...parts: readonly ReturnType<typeof part>[]) =>
+  const send = (...parts: readonly ReturnType<typeof part>[]) =>
     ({
       type: "RequestPasswordReset",
       resetId,
@@ -177,16 +177,16 @@ describe("a new password while former addresses are open", () => {
 
   it("is requested with a link for each of them", () => {
     given(...past)
-      .when(ask(part("b"), part("a")))
+      .when(send(part("b"), part("a")))
       .gives(requested);
     given(...past)
-      .when(ask())
+      .when(send())
       .givesNothing();
     given(...past)
-      .when(ask(part("a")))
+      .when(send(part("a")))
       .givesNothing();
     given(...past)
-      .when(ask(part("a"), part("x")))
+      .when(send(part("a"), part("x")))
       .givesNothing();
   });
 

@@ -9,25 +9,25 @@ const requestedAt = (minute: number): RecoveryEvent => ({
   type: "PasswordResetAsked",
   data: { emailDigest: "d1", askedAt: at(minute) },
 });
-const ask = (minute: number) =>
+const send = (minute: number) =>
   ({ type: "RequestPasswordReset", emailDigest: "d1", at: at(minute) }) as const;
 
 describe("asking for a mail with nothing but an address", () => {
   it("is noted", () => {
-    given().when(ask(0)).gives(requestedAt(0));
+    given().when(send(0)).gives(requestedAt(0));
     given(requestedAt(0))
-      .when({ ...ask(1), type: "RequestEmailConfirmation" })
+      .when({ ...send(1), type: "RequestEmailConfirmation" })
       .gives({ type: "EmailConfirmationAsked", data: { emailDigest: "d1", askedAt: at(1) } });
   });
 
   it("changes nothing a fourth time within an hour, whichever of the two", () => {
-    given(requestedAt(0), requestedAt(1), requestedAt(2)).when(ask(59)).givesNothing();
+    given(requestedAt(0), requestedAt(1), requestedAt(2)).when(send(59)).givesNothing();
     given(requestedAt(0), requestedAt(1), requestedAt(2))
-      .when({ ...ask(3), type: "RequestEmailConfirmation" })
+      .when({ ...send(3), type: "RequestEmailConfirmation" })
       .givesNothing();
-    given(requestedAt(0), requestedAt(1), requestedAt(2)).when(ask(60)).gives(requestedAt(60));
+    given(requestedAt(0), requestedAt(1), requestedAt(2)).when(send(60)).gives(requestedAt(60));
     given(requestedAt(0), requestedAt(1), requestedAt(2), requestedAt(60))
-      .when(ask(60))
+      .when(send(60))
       .givesNothing();
   });
 });

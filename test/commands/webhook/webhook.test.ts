@@ -183,9 +183,9 @@ describe("asking for a replay", () => {
     });
     const state = [created, ...times].reduce(webhook.evolve, webhook.initialState);
     const after = (ms: number) => new Date(Date.parse(at) + ms).toISOString();
-    const ask = (ms: number) => webhook.decide(state, { ...replay, at: after(ms) });
-    expect(() => ask(3_599_000)).to.throw("at most 10 times an hour");
-    expect(ask(3_600_000)).to.have.length(1);
+    const call = (ms: number) => webhook.decide(state, { ...replay, at: after(ms) });
+    expect(() => call(3_599_000)).to.throw("at most 10 times an hour");
+    expect(call(3_600_000)).to.have.length(1);
   });
 
   it("is refused for another project's webhook", () => {

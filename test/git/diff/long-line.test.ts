@@ -19,8 +19,8 @@ describe("a part of a large diff", () => {
     const tree = await git(copy, "rev-parse", `${head}^{tree}`);
     const [change] = await changedFiles(repository, undefined, tree);
     expect(change).to.include({ isLarge: true });
-    const ask = () => changedLinesIn(repository, change!, { offset: 0, limit: 10 });
-    const [former, again] = [await ask(), await ask()];
+    const send = () => changedLinesIn(repository, change!, { offset: 0, limit: 10 });
+    const [former, again] = [await send(), await send()];
     expect(former.lines).to.have.length(10);
     // The same objects: they come out of the memory.
     expect(again.lines[0]).to.equal(former.lines[0]);

@@ -44,8 +44,8 @@ describe("a cached check of a signature", () => {
 
   it("is made once for concurrent callers", async () => {
     const cache = new CheckCache();
-    const ask = () => checkSignatures(db, [question("c1", "k1")], now, cache);
-    await Promise.all([ask(), ask(), ask()]);
+    const runCheck = () => checkSignatures(db, [question("c1", "k1")], now, cache);
+    await Promise.all([runCheck(), runCheck(), runCheck()]);
     expect(checked).to.deep.equal(["c1"]);
   });
 

@@ -24,7 +24,7 @@ describe("every operation that answers of the past", () => {
   const shown = new Map<Route, readonly [number, unknown]>();
   let position = "";
 
-  const ask = async (route: Route, query = "") => {
+  const send = async (route: Route, query = "") => {
     const path = pathOf(route, values) + query;
     const { status, body } = await app.get(path, { token: rightful(route, world).token });
     return [status, status === 200 ? withoutThatOfToday(body) : body["code"]] as const;
@@ -95,12 +95,12 @@ describe("every operation that answers of the past", () => {
   it("answers of the newest position what it answers without", async () => {
     await eventually(async () => {
       position = await now();
-      for (const route of past) shown.set(route, await ask(route));
+      for (const route of past) shown.set(route, await send(route));
       expect(await now()).to.equal(position);
       return true;
     }, limitMs);
     for (const route of past) {
-      expect(await ask(route, as(position)), route.operationId).to.deep.equal(shown.get(route));
+      expect(await send(route, as(position)), route.operationId).to.deep.equal(shown.get(route));
     }
   }).timeout(180_000);
 
@@ -126,11 +126,11 @@ describe("every operation that answers of the past", () => {
       expect(status, `${method} ${path} ${text}`).to.be.oneOf([200, 204]);
     }
     for (const route of past) {
-      expect(await ask(route, as(position)), route.operationId).to.deep.equal(shown.get(route));
+      expect(await send(route, as(position)), route.operationId).to.deep.equal(shown.get(route));
     }
     const changed = new Set<string>();
     for (const route of past) {
-      const today = await ask(route);
+      const today = await send(route);
       if (JSON.stringify(today) !== JSON.stringify(shown.get(route)))
         changed.add(route.operationId);
     }

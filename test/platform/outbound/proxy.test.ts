@@ -52,7 +52,7 @@ const credentials = ({ proxyUrl }: ProxyGrant): string => {
 };
 
 /** A request in clear, as a program sends it to its proxy. */
-async function ask(grant: ProxyGrant, url: string, body = "", authorization = credentials(grant)) {
+async function send(grant: ProxyGrant, url: string, body = "", authorization = credentials(grant)) {
   const { port } = new URL(grant.proxyUrl);
   const asking = request({
     port,
@@ -82,14 +82,14 @@ async function tunnel(grant: ProxyGrant, authority: string) {
 describe("the proxy for programs of our own", () => {
   it("forwards a plain HTTP request to the host of its grant, and returns redirects", async () => {
     const grant = await proxy.open(`http://git.example:${webPort}/a.git`, 1_000);
-    const found = await ask(grant, `http://git.example:${webPort}/a?b=c`, "hello");
+    const found = await send(grant, `http://git.example:${webPort}/a?b=c`, "hello");
     expect([found.status, found.body, found.headers["x-kept"]]).to.deep.equal([
       200,
       "hello",
       "yes",
     ]);
     expect(seen).to.deep.equal([`POST /a?b=c git.example:${webPort}`]);
-    expect((await ask(grant, `http://git.example:${webPort}/moved`)).status).to.equal(302);
+    expect((await send(grant, `http://git.example:${webPort}/moved`)).status).to.equal(302);
     grant.close();
   });
 
@@ -109,7 +109,7 @@ describe("the proxy for programs of our own", () => {
     callers.length = 0;
     const open = (url: string) => asCaller("anna", () => proxy.open(url, 1_000));
     const plain = await open(`http://git.example:${webPort}/a.git`);
-    await ask(plain, `http://git.example:${webPort}/a`);
+    await send(plain, `http://git.example:${webPort}/a`);
     const secure = await open(`https://git.example:${echoPort}/a.git`);
     (await tunnel(secure, `git.example:${echoPort}`)).socket.destroy();
     expect(callers).to.deep.equal(["anna", "anna"]);
@@ -125,8 +125,8 @@ describe("the proxy for programs of our own", () => {
     };
     const grant = await proxy.open(`http://git.example:${webPort}/a.git`, 1_000, reach);
     const url = `http://git.example:${webPort}/`;
-    expect((await ask(grant, url, "x".repeat(100))).status).to.equal(200);
-    await ask(grant, url, "x".repeat(100)).catch(() => undefined);
+    expect((await send(grant, url, "x".repeat(100))).status).to.equal(200);
+    await send(grant, url, "x".repeat(100)).catch(() => undefined);
     expect(requested).to.have.length(2);
     expect(grant.refusal()?.message).to.equal(`There is no room for ${requested[1]} bytes.`);
     grant.close();
@@ -140,14 +140,14 @@ describe("the proxy for programs of our own", () => {
       `http://127.0.0.1:${webPort}/`,
       `https://git.example:${webPort}/`,
     ]) {
-      expect((await ask(grant, url)).status, url).to.equal(403);
+      expect((await send(grant, url)).status, url).to.equal(403);
     }
     expect((await tunnel(grant, `git.example:${webPort}`)).line).to.contain("403");
     expect(grant.refusal()?.message).to.equal("The host is not on the public internet.");
     expect(seen).to.deep.equal([]);
     const secure = await proxy.open(`https://git.example:${echoPort}/`, 1_000);
     expect((await tunnel(secure, `git.example:${webPort}`)).line).to.contain("403");
-    expect((await ask(secure, `http://git.example:${echoPort}/`)).status).to.equal(403);
+    expect((await send(secure, `http://git.example:${echoPort}/`)).status).to.equal(403);
   });
 
   it("opens only to its own credentials, and not when it was closed", async () => {
@@ -155,11 +155,11 @@ describe("the proxy for programs of our own", () => {
     const another = await proxy.open(`http://other.example:${webPort}/`, 1_000);
     const url = `http://git.example:${webPort}/`;
     for (const wrong of ["", "Basic eDp5", credentials(grant).slice(0, -4)]) {
-      expect((await ask(grant, url, "", wrong)).status).to.equal(407);
+      expect((await send(grant, url, "", wrong)).status).to.equal(407);
     }
-    expect((await ask(grant, url, "", credentials(another))).status).to.equal(403);
+    expect((await send(grant, url, "", credentials(another))).status).to.equal(403);
     grant.close();
-    expect((await ask(grant, url)).status).to.equal(407);
+    expect((await send(grant, url)).status).to.equal(407);
   });
 
   for (const bad of [["10.0.0.1"], ["127.0.0.1"], ["8.8.8.8", "169.254.169.254"], []]) {
@@ -170,7 +170,7 @@ describe("the proxy for programs of our own", () => {
         answers = bad;
         const authority = `git.example:${webPort}`;
         if (scheme === "http")
-          expect((await ask(grant, `http://${authority}/`)).status).to.equal(403);
+          expect((await send(grant, `http://${authority}/`)).status).to.equal(403);
         else expect((await tunnel(grant, authority)).line).to.contain("403");
         expect(grant.refusal()?.message).to.contain("not on the public internet");
       }
@@ -192,7 +192,7 @@ describe("the proxy for programs of our own", () => {
 
   it("cuts off what is larger than agreed", async () => {
     const grant = await proxy.open(`http://git.example:${webPort}/`, 10);
-    const request = ask(grant, `http://git.example:${webPort}/`, "x".repeat(1_000));
+    const request = send(grant, `http://git.example:${webPort}/`, "x".repeat(1_000));
     await expect(request).to.be.rejectedWith(/aborted|hang up|ECONNRESET|EPIPE/);
     expect(grant.refusal()?.message).to.equal("More than 10 bytes came.");
     const secure = await proxy.open(`https://git.example:${echoPort}/`, 10);

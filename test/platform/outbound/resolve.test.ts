@@ -21,18 +21,18 @@ function resolver(resolveMs = 5_000) {
   const resolve = sharedResolve((name, done) => void lookups.push({ name, done }), {
     ...{ limit, now: () => time.ms, resolveMs },
   });
-  const ask = (name: string) =>
+  const send = (name: string) =>
     new Promise<readonly Address[]>((found, failed) =>
       resolve(name, (error, addresses) => (error === null ? found(addresses) : failed(error))),
     );
   const begun = (count: number) => eventually(() => lookups.length >= count);
-  return { lookups, time, ask, begun, limit };
+  return { lookups, time, send, begun, limit };
 }
 
 describe("a shared resolver", () => {
   it("resolves a name once that many want at a time, and once for each name", async () => {
-    const { lookups, ask, begun } = resolver();
-    const all = [ask("one.test"), ask("one.test"), ask("two.test")];
+    const { lookups, send, begun } = resolver();
+    const all = [send("one.test"), send("one.test"), send("two.test")];
     await begun(1);
     lookups[0]!.done(null, here);
     await begun(2);
@@ -42,42 +42,42 @@ describe("a shared resolver", () => {
   });
 
   it("keeps an answer for five seconds", async () => {
-    const { lookups, ask, time, begun } = resolver();
-    const first = ask("one.test");
+    const { lookups, send, time, begun } = resolver();
+    const first = send("one.test");
     await begun(1);
     lookups[0]!.done(null, here);
     await first;
     time.ms = 4_999;
-    expect(await ask("one.test")).to.deep.equal(here);
+    expect(await send("one.test")).to.deep.equal(here);
     time.ms = 5_000;
-    const later = ask("one.test");
+    const later = send("one.test");
     await begun(2);
     lookups[1]!.done(null, there);
     expect(await later).to.deep.equal(there);
   });
 
   it("reports a failure to all who wait for it, and resolves again after ten seconds", async () => {
-    const { lookups, ask, time, begun } = resolver();
-    const both = Promise.allSettled([ask("one.test"), ask("one.test")]);
+    const { lookups, send, time, begun } = resolver();
+    const both = Promise.allSettled([send("one.test"), send("one.test")]);
     await begun(1);
     lookups[0]!.done(new Error("no such name"), []);
     expect((await both).map(({ status }) => status)).to.deep.equal(["rejected", "rejected"]);
     time.ms = 9_999;
-    await expect(ask("one.test")).to.be.rejectedWith("no such name");
+    await expect(send("one.test")).to.be.rejectedWith("no such name");
     time.ms = 10_000;
-    const again = ask("one.test");
+    const again = send("one.test");
     await begun(2);
     lookups[1]!.done(null, here);
     expect(await again).to.deep.equal(here);
   });
 
   it("leaves threads to other callers while the names of one caller do not resolve", async () => {
-    const { lookups, ask, begun } = resolver();
+    const { lookups, send, begun } = resolver();
     const dead = Array.from({ length: 20 }, (_, n) =>
-      asCaller("anna", () => ask(`never${n}.test`)).catch(() => "failed"),
+      asCaller("anna", () => send(`never${n}.test`)).catch(() => "failed"),
     );
     await begun(1);
-    const quiet = asCaller("bob", () => ask("quiet.test"));
+    const quiet = asCaller("bob", () => send("quiet.test"));
     await begun(2);
     lookups[1]!.done(null, here);
     expect(await quiet).to.deep.equal(here);
@@ -91,13 +91,13 @@ describe("a shared resolver", () => {
   });
 
   it("fails in time, remembers that, and holds the thread until the system answers", async () => {
-    const { lookups, ask, begun, limit } = resolver(20);
-    await expect(ask("never.test")).to.be.rejectedWith("was not resolved in time");
-    await eventually(async () => (await ask("never.test").catch(() => "now")) === "now");
+    const { lookups, send, begun, limit } = resolver(20);
+    await expect(send("never.test")).to.be.rejectedWith("was not resolved in time");
+    await eventually(async () => (await send("never.test").catch(() => "now")) === "now");
     expect([lookups.length, limit.inUse]).to.deep.equal([1, 1]);
     lookups[0]!.done(null, here);
     expect(limit.inUse).to.equal(0);
-    expect(await ask("never.test")).to.deep.equal(here);
+    expect(await send("never.test")).to.deep.equal(here);
     await begun(1);
   });
 });

@@ -127,11 +127,11 @@ describe("lists of packages among thousands", () => {
   });
 
   /** The most rows that a node of the plan of this query read. */
-  async function rowsRead(ask: () => Promise<unknown>): Promise<number> {
+  async function rowsRead(send: () => Promise<unknown>): Promise<number> {
     const queries: { sql: string; bindings: readonly Knex.RawBinding[] }[] = [];
     const note = (query: (typeof queries)[number]) => queries.push(query);
     db.on("query", note);
-    await ask();
+    await send();
     db.off("query", note);
     return db.transaction(async (tx) => {
       // The value recommended to operators for solid disks: with so few rows the default prefers to read all.

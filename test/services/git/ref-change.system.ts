@@ -66,13 +66,13 @@ async function sendDying(when: string, key: string): Promise<void> {
   const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
   const [line] = (await once(child.stdout, "data")) as [Buffer];
   const ended = once(child, "close");
-  const answer = await ask(line.toString().trim(), key).catch(() => undefined);
+  const answer = await send(line.toString().trim(), key).catch(() => undefined);
   const [, signal] = (await ended) as [number | null, string | null];
   expect(answer).to.equal(undefined);
   expect(signal).to.equal("SIGKILL");
 }
 
-const ask = (url: string, key: string): Promise<Response> =>
+const send = (url: string, key: string): Promise<Response> =>
   fetch(`${url}${project.path}/tag/create`, {
     method: "POST",
     headers: {
@@ -99,7 +99,7 @@ describe("a service that dies while it changes a ref for a user", () => {
       expect(object).to.contain("refs/tags/v1");
       await leaseOver();
 
-      const answer = await ask(app.url, key);
+      const answer = await send(app.url, key);
 
       expect(answer.status).to.equal(200);
       expect(object).to.contain(((await answer.json()) as { objectId: string }).objectId);

@@ -26,28 +26,28 @@ const comparison: Comparison = {
   sourceTree: randomUUID(),
   paths: ["dir-7/a.txt"],
 };
-const ask = async (repository: Repository) => ownerDemands(repository, "head", comparison);
+const send = async (repository: Repository) => ownerDemands(repository, "head", comparison);
 
 describe("asking for the owners of files", () => {
   it("remembers no lack of an answer that came of asking for too much at once", async () => {
     const crowd = Array.from({ length: perCallerMax }, () => ownedBy(randomUUID()));
     const more = ownedBy("anna");
     const answers = await asCaller("somebody", async () => {
-      const queries = crowd.map(ask);
+      const queries = crowd.map(send);
       // They have taken their places once their files were read.
       await new Promise((resolve) => setImmediate(resolve));
-      return Promise.all([ask(more), ...queries]);
+      return Promise.all([send(more), ...queries]);
     });
     const [turnedAway, ...others] = answers;
     expect(turnedAway).to.include({ code: "code_owners.no_answer" });
     for (const other of others) expect(other).to.have.property("demands");
-    const { demands } = await ask(more);
+    const { demands } = await send(more);
     expect(demands?.flatMap(({ owners }) => owners)).to.deep.equal(["@anna"]);
   });
 
   it("takes a file that cannot be read for no file without owners, and remembers that for a while", async () => {
     const missing = ownedBy("boris", () => undefined);
-    expect(await ask(missing)).to.include({ code: "code_owners.no_answer" });
-    expect(await ask(ownedBy("boris"))).to.include({ code: "code_owners.no_answer" });
+    expect(await send(missing)).to.include({ code: "code_owners.no_answer" });
+    expect(await send(ownedBy("boris"))).to.include({ code: "code_owners.no_answer" });
   });
 });

@@ -19,7 +19,7 @@ export async function connectionWorld() {
   });
 
   /** @param length of the body, which the caller is to send */
-  async function ask(
+  async function send(
     user: TestUser,
     secret: string,
     service: string,
@@ -55,10 +55,10 @@ export async function connectionWorld() {
       [url.username, url.password] = [alias, encodeURIComponent(secret)];
       return url.href;
     },
-    ask,
+    send,
     /** A push whose pack never ends: the request stays open until the server cuts it. */
     openPush: (user: TestUser, secret: string): Promise<Socket> =>
-      ask(user, secret, "receive-pack", 1_000_000),
+      send(user, secret, "receive-pack", 1_000_000),
     closed: (socket: Socket, limitMs = 30_000) =>
       eventually(() => socket.destroyed || socket.readableEnded, limitMs),
   };

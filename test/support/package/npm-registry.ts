@@ -30,7 +30,7 @@ export async function npmRegistry() {
   const { baseOf, headers } = registry;
   return {
     ...registry,
-    ask: (repository: string, rest: string, more: Record<string, string> = {}) =>
+    send: (repository: string, rest: string, more: Record<string, string> = {}) =>
       fetch(`${baseOf(repository)}/${rest}`, { headers: { ...headers, ...more } }),
     publish: (repository: string, name: string, body: string) =>
       fetch(`${baseOf(repository)}/${name.replace("/", "%2f")}`, {

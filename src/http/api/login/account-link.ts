@@ -39,7 +39,7 @@ const postPasswordReset = route({
   summary: "Ask for a link to set a new password",
   description: sameAnswer,
   body: Address,
-  handle: ({ body, request }, deps) => requestLink("AskPasswordReset", body.email, request, deps),
+  handle: ({ body, request }, deps) => requestLink("RequestPasswordReset", body.email, request, deps),
 });
 
 const postEmailConfirmation = route({
@@ -49,7 +49,7 @@ const postEmailConfirmation = route({
   summary: "Ask for the link that confirms an e-mail again",
   description: sameAnswer,
   body: Address,
-  handle: ({ body, request }, deps) => requestLink("AskEmailConfirmation", body.email, request, deps),
+  handle: ({ body, request }, deps) => requestLink("RequestEmailConfirmation", body.email, request, deps),
 });
 
 const confirmOwnEmail = route({

@@ -275,8 +275,8 @@ ${enableEmailValidation && html`<p><a href="${base}/account/resend">Confirm your
 }
 
 export const accountPages: readonly PageRoute[] = [
-  ...requestPages("/account/forgot-password", "AskPasswordReset", "Forgot your password?"),
-  ...requestPages("/account/resend", "AskEmailConfirmation", "Confirm your e-mail"),
+  ...requestPages("/account/forgot-password", "RequestPasswordReset", "Forgot your password?"),
+  ...requestPages("/account/resend", "RequestEmailConfirmation", "Confirm your e-mail"),
   ...resetPages(linkPaths.PASSWORD_RESET, "PasswordReset", false),
   ...resetPages(linkPaths.PASSWORD_RESET_PART, "PasswordResetWithSeveral", true),
   ...confirmPages,

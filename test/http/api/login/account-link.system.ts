@@ -158,7 +158,7 @@ describe("POST /user/email-confirmation", () => {
   it("sends the link again, three times an hour at most, and the former one is over", async () => {
     await register();
     const first = await linkTo("confirm-email");
-    for (let ask = 0; ask < 5; ask += 1) {
+    for (let attempt = 0; attempt < 5; attempt += 1) {
       const requested = await app.post("/user/email-confirmation", { body: { email } });
       expect([requested.status, requested.text]).to.deep.equal([200, ""]);
     }
@@ -174,7 +174,7 @@ describe("POST /user/email-confirmation", () => {
 });
 
 describe("a password reset", () => {
-  const ask = (address: unknown = email) =>
+  const send = (address: unknown = email) =>
     app.post("/user/password-reset", { body: { email: address } });
   const reset = (token: unknown, secret = "another horse battery", again = secret) =>
     app.post("/user/password-reset/confirm", {
@@ -187,7 +187,7 @@ describe("a password reset", () => {
     await visitor.logIn({ alias, password });
     expect((await visitor.open("/console")).status).to.equal(200);
 
-    await ask(email.toUpperCase());
+    await send(email.toUpperCase());
     const token = await linkTo("reset-password");
     expect(codeOf(await reset(token, "short"))[0]).to.equal(422);
     expect(codeOf(await reset(token, "long enough", "something else"))[0]).to.equal(422);
@@ -200,8 +200,8 @@ describe("a password reset", () => {
 
   it("answers the same for an address that nobody has, and sends nothing there", async () => {
     await confirmed();
-    const known = await ask();
-    const unknown = await ask(`nobody-${email}`);
+    const known = await send();
+    const unknown = await send(`nobody-${email}`);
     expect([unknown.status, unknown.text]).to.deep.equal([known.status, known.text]);
     const head = (text: string) => app.deps.vault.digest("email", text);
     // Both are noted in the same way, so neither answer took another path.
@@ -219,10 +219,10 @@ describe("a password reset", () => {
   it("takes one text and nothing else for an address", async () => {
     await confirmed();
     for (const value of [[email, "spy@example.org"], [email], { 0: email }, null, 5, true, ""]) {
-      expect((await ask(value)).status, JSON.stringify(value)).to.equal(422);
+      expect((await send(value)).status, JSON.stringify(value)).to.equal(422);
     }
     for (const text of [`${email},spy@example.org`, `${email}\r\nBcc: spy@example.org`]) {
-      expect((await ask(text)).status, text).to.equal(422);
+      expect((await send(text)).status, text).to.equal(422);
     }
     for (const value of [["x"], { $ne: "" }, null]) {
       expect((await reset(value)).status, JSON.stringify(value)).to.equal(422);
@@ -238,14 +238,14 @@ describe("a password reset", () => {
   it("gives no way in for an address that is not proved, or of who is blocked", async () => {
     const made = await register();
     const first = await linkTo("confirm-email");
-    await ask();
+    await send();
     // Requests are handled in order: once this mail is there, the reset was refused.
     await app.post("/user/email-confirmation", { body: { email } });
     await eventually(() => mailbox.to(email).length === 2);
     const second = await linkTo("confirm-email");
     expect(second).not.to.equal(first);
     expect((await confirm(second)).status).to.equal(200);
-    await ask();
+    await send();
     const token = await linkTo("reset-password");
     expect(mailbox.to(email)).to.have.length(3);
     const ban = `/admin/user/${made.body["id"]}/account/ban`;
@@ -255,7 +255,7 @@ describe("a password reset", () => {
 
   it("does not work by another user's link, a changed one, or after an hour", async () => {
     await confirmed();
-    await ask();
+    await send();
     const token = await linkTo("reset-password");
     const foreign = root.id.replaceAll("-", "") + token.slice(32);
     for (const wrong of [foreign, token.slice(0, 95), `${token}0`, "", "x".repeat(96)]) {
@@ -272,7 +272,7 @@ describe("a password reset", () => {
     for (let n = 0; n < 10; n += 1) await guess();
     await expect(guess()).to.be.rejectedWith("locked");
     expect(codeOf(await newToken())).to.deep.equal([403, "auth.locked"]);
-    await ask();
+    await send();
     await reset(await linkTo("reset-password"));
     expect((await newToken(alias, "another horse battery")).status).to.equal(200);
     await expect(guess()).to.be.rejectedWith("locked");
@@ -284,7 +284,7 @@ describe("a password reset", () => {
       enableArchiveUserPasswords: true,
       maxUserArchivedPasswords: 3,
     });
-    await ask();
+    await send();
     const token = await linkTo("reset-password");
     expect(codeOf(await reset(token, password))).to.deep.equal([422, "password.archived"]);
     expect((await reset(token)).status).to.equal(200);

@@ -94,13 +94,13 @@ describe("a protected environment", () => {
     expect(await environments()).to.deep.equal([]);
     const ids = new Map((await ci.jobs(1)).map(({ name, localId }) => [name, localId]));
 
-    const ask = (who: typeof bob, job: string, verb: string) =>
+    const send = (who: typeof bob, job: string, verb: string) =>
       app.post(`${base}/job/${ids.get(job)}/${verb}`, { token: who.token, body: {} });
     for (const [job, verb] of [
       ["ship", "restart"],
       ["by hand", "play"],
     ] as const) {
-      const answer = await ask(bob, job, verb);
+      const answer = await send(bob, job, verb);
       expect([answer.status, answer.body["code"]]).to.deep.equal([403, "environment.protected"]);
     }
     await ci.run();
@@ -109,8 +109,8 @@ describe("a protected environment", () => {
     expect(again.status, again.text).to.equal(200);
     await settled(1, { ...refused, other: "SUCCESS" });
 
-    expect((await ask(anna, "ship", "restart")).body["status"]).to.equal("PENDING");
-    expect((await ask(anna, "by hand", "play")).body["status"]).to.equal("PENDING");
+    expect((await send(anna, "ship", "restart")).body["status"]).to.equal("PENDING");
+    expect((await send(anna, "by hand", "play")).body["status"]).to.equal("PENDING");
     expect(await first()).to.include({ name: "production" });
   });
 

@@ -43,7 +43,7 @@ before(async () => {
   await git(world.copy, "push", "--quiet", "origin", "--tags");
 });
 
-const ask = (
+const send = (
   ref: string,
   ending = "zip",
   headers: Record<string, string> = {},
@@ -77,7 +77,7 @@ const namesIn = (directory: string) =>
 
 describe("GET …/archive/{ref}", () => {
   it("packs a branch as tar.gz in one directory, modes and links kept, ignored files left out", async () => {
-    const answer = await ask("feature/ünï.x", "tar.gz");
+    const answer = await send("feature/ünï.x", "tar.gz");
     expect(answer.headers.get("content-type")).to.equal("application/gzip");
     expect(answer.headers.get("content-disposition")).to.contain(
       `filename*=UTF-8''project-1-feature-${encodeURIComponent("ünï")}.x.tar.gz`,
@@ -99,7 +99,7 @@ describe("GET …/archive/{ref}", () => {
 
   it("packs a tag and a commit as zip", async () => {
     for (const ref of ["v1.0", world.head]) {
-      const answer = await ask(ref);
+      const answer = await send(ref);
       expect(answer.headers.get("content-type")).to.equal("application/zip");
       const names = [`project-1-${ref}/`, `project-1-${ref}/a.txt`];
       expect(await namesInZip(answer)).to.deep.equal(names);
@@ -107,7 +107,7 @@ describe("GET …/archive/{ref}", () => {
   });
 
   it("takes a hash in either case", async () => {
-    const answer = await ask(world.head.toUpperCase());
+    const answer = await send(world.head.toUpperCase());
     expect(answer.status).to.equal(200);
     expect(answer.headers.get("etag")).to.contain(world.head);
     expect(answer.headers.get("cache-control")).to.contain("immutable");
@@ -117,7 +117,7 @@ describe("GET …/archive/{ref}", () => {
   it("takes the branch where a tag has the same name, unless the full ref is given", async () => {
     const etags = await Promise.all(
       ["both", "refs/heads/both", "refs/tags/both"].map(async (ref) => {
-        const answer = await ask(ref);
+        const answer = await send(ref);
         await answer.arrayBuffer();
         return answer.headers.get("etag")?.slice(1, 41);
       }),
@@ -126,17 +126,17 @@ describe("GET …/archive/{ref}", () => {
   });
 
   it("has a strong tag by the commit, for as long as the ref stands there", async () => {
-    const first = await ask("main");
+    const first = await send("main");
     await first.arrayBuffer();
     const etag = first.headers.get("etag") ?? "";
     expect(etag)
       .to.match(/^"[0-9a-f]{40}-[\w-]+"$/)
       .and.to.contain(head);
     expect(first.headers.get("cache-control")).to.equal("private, no-cache");
-    const again = await ask("main", "zip", { "if-none-match": etag });
+    const again = await send("main", "zip", { "if-none-match": etag });
     expect([again.status, await again.text()]).to.deep.equal([304, ""]);
     expect(again.headers.get("etag")).to.equal(etag);
-    expect((await ask("main", "tar.gz", { "if-none-match": etag })).status).to.equal(200);
+    expect((await send("main", "tar.gz", { "if-none-match": etag })).status).to.equal(200);
   });
 
   it("answers 404 for what is no branch, tag or commit", async () => {
@@ -151,20 +151,20 @@ describe("GET …/archive/{ref}", () => {
       "@{-1}",
       "main\0",
     ]) {
-      expect((await ask(ref)).status, ref).to.equal(404);
+      expect((await send(ref)).status, ref).to.equal(404);
     }
-    expect((await ask("main", "exe")).status).to.equal(404);
+    expect((await send("main", "exe")).status).to.equal(404);
   });
 
   it("is for who may read the project, and only while downloads are on", async () => {
     const stranger = await app.givenUser("stranger");
-    expect((await ask("main", "zip", {}, stranger)).status).to.equal(403);
+    expect((await send("main", "zip", {}, stranger)).status).to.equal(403);
     const root = await app.givenUser("root", { admin: true });
     const turn = (fileDownloadIsEnabled: boolean) =>
       app.post("/admin/settings/files", { token: root.token, body: { fileDownloadIsEnabled } });
     expect((await turn(false)).status).to.equal(200);
     try {
-      const answer = await ask("main");
+      const answer = await send("main");
       expect([answer.status, ((await answer.json()) as { code: string }).code]).to.deep.equal([
         403,
         "download.disabled",
@@ -178,7 +178,7 @@ describe("GET …/archive/{ref}", () => {
     // A push cannot make it; it may be there from before.
     const args = [`--git-dir=${world.gitDir}`, "update-ref", `refs/heads/${world.head}`, head];
     execFileSync("git", args);
-    const answer = await ask(world.head);
+    const answer = await send(world.head);
     await answer.arrayBuffer();
     expect(answer.headers.get("etag")).to.contain(`"${world.head}`);
   });

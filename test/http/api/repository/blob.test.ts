@@ -41,14 +41,14 @@ before(async () => {
   await git(copy, "push", "--quiet", app.remote(project, anna), "main");
 });
 
-const ask = (
+const send = (
   kind: string,
   query: Record<string, string>,
   headers: Record<string, string> = {},
   token: string | undefined = anna.token,
 ) => app.get(`${project.path}/blob${kind}?${new URLSearchParams(query)}`, token, headers);
 
-const text = (file: string, commitHash = head) => ask("", { commitHash, file });
+const text = (file: string, commitHash = head) => send("", { commitHash, file });
 
 describe("GET …/blob", () => {
   it("answers a text as it is, for ever", async () => {
@@ -64,7 +64,7 @@ describe("GET …/blob", () => {
 
   it("answers 304 to a caller who has it", async () => {
     const etag = (await text("README.md")).headers.get("etag") ?? "";
-    const again = await ask("", { commitHash: head, file: "README.md" }, { "if-none-match": etag });
+    const again = await send("", { commitHash: head, file: "README.md" }, { "if-none-match": etag });
     expect(again.status).to.equal(304);
   });
 
@@ -126,14 +126,14 @@ describe("GET …/blob", () => {
 
   it("refuses a NUL and missing values with 422", async () => {
     expect((await text("a\0b")).status).to.equal(422);
-    expect((await ask("", { commitHash: head })).status).to.equal(422);
-    expect((await ask("", { file: "README.md" })).status).to.equal(422);
+    expect((await send("", { commitHash: head })).status).to.equal(422);
+    expect((await send("", { file: "README.md" })).status).to.equal(422);
   });
 
   it("is refused to strangers, and does not show one project's files through another", async () => {
     const bob = await app.user("bob");
     const query = { commitHash: head, file: "README.md" };
-    expect((await ask("", query, {}, bob.token)).status).to.equal(403);
+    expect((await send("", query, {}, bob.token)).status).to.equal(403);
     const other = await app.project(bob, "other");
     const unrelated = await workingCopy(parent, "unrelated");
     await commit(unrelated, "Unrelated");
@@ -145,7 +145,7 @@ describe("GET …/blob", () => {
 
 describe("GET …/blob/download", () => {
   const download = (file: string, headers: Record<string, string> = {}) =>
-    ask("/download", { commitHash: head, file }, headers);
+    send("/download", { commitHash: head, file }, headers);
   const bytes = async (answer: Response) => Buffer.from(await answer.arrayBuffer());
 
   it("gives any file, as an attachment that no browser runs", async () => {
@@ -218,7 +218,7 @@ describe("GET …/blob/download", () => {
 
 describe("GET …/blob/recursive", () => {
   const list = async (query: Record<string, string>) => {
-    const answer = await ask("/recursive", { commitHash: head, ...query });
+    const answer = await send("/recursive", { commitHash: head, ...query });
     return (await answer.json()) as {
       filePath: string;
       extension: string;
@@ -262,7 +262,7 @@ describe("GET …/blob/recursive", () => {
 
   it("refuses a depth over the maximum, and directories that are none", async () => {
     const status = async (query: Record<string, string>) =>
-      (await ask("/recursive", { commitHash: head, ...query })).status;
+      (await send("/recursive", { commitHash: head, ...query })).status;
     for (const depth of ["11", "-1", "x", "1.5"]) expect(await status({ depth })).to.equal(422);
     for (const directory of ["nothing", "README.md", "..", ".git", "link", "etc"]) {
       expect(await status({ directory }), directory).to.equal(404);

@@ -14,14 +14,14 @@ let merge: string;
 type Json = Record<string, unknown>;
 type Answer<Body> = Readonly<{ status: number; body: Body; headers: Headers }>;
 
-async function ask<Body = Json>(path: string): Promise<Answer<Body>> {
+async function send<Body = Json>(path: string): Promise<Answer<Body>> {
   const answer = await app.get(project.path + path, anna.token);
   const { status, headers } = answer;
   return { status, headers, body: (await answer.json()) as Body };
 }
 
 const byPath = async (path: string): Promise<ReadonlyMap<unknown, Json>> => {
-  const { status, body } = await ask<readonly Json[]>(path);
+  const { status, body } = await send<readonly Json[]>(path);
   expect(status).to.equal(200);
   return new Map(body.map((file) => [file["filePath"], file]));
 };
@@ -143,7 +143,7 @@ describe("GET …/commit/{hash}/file", () => {
   });
 
   it("never changes, and is marked immutable", async () => {
-    const { headers } = await ask(`/commit/${second}/file`);
+    const { headers } = await send(`/commit/${second}/file`);
     expect(headers.get("cache-control")).to.contain("immutable");
     const etag = headers.get("etag") ?? "";
     const path = `${project.path}/commit/${second}/file`;
@@ -153,7 +153,7 @@ describe("GET …/commit/{hash}/file", () => {
 
   for (const hash of ["0".repeat(40), "none", "--output=x", "HEAD~1"]) {
     it(`answers 404 for ${hash.slice(0, 10)}`, async () => {
-      expect((await ask(`/commit/${hash}/file`)).status).to.equal(404);
+      expect((await send(`/commit/${hash}/file`)).status).to.equal(404);
     });
   }
 });
@@ -162,7 +162,7 @@ describe("GET …/commit/{commitId}/diff", () => {
   type Line = Record<"op" | "body" | "highLightBody" | "type" | "id", string> &
     Record<"addLineNumber" | "removeLineNumber", number | null>;
   const diff = (path: string, hash = second) =>
-    ask(`/commit/${hash}/diff?filePath=${encodeURIComponent(path)}`);
+    send(`/commit/${hash}/diff?filePath=${encodeURIComponent(path)}`);
   const linesOf = async (path: string, hash?: string): Promise<readonly Line[]> =>
     (await diff(path, hash)).body["lines"] as readonly Line[];
 
@@ -234,7 +234,7 @@ describe("GET …/commit/{commitId}/diff", () => {
     for (const path of ["--output=x", "../../etc/passwd", "src", "a\nb"]) {
       expect((await diff(path)).status, path).to.equal(404);
     }
-    expect((await ask(`/commit/${second}/diff`)).status).to.equal(422);
+    expect((await send(`/commit/${second}/diff`)).status).to.equal(422);
     for (const hash of ["0".repeat(40), "none", "--output=x", "HEAD~1"]) {
       const { status, body } = await diff("a.txt", hash);
       expect([status, body["code"]], hash).to.deep.equal([404, "commit.not_found"]);
@@ -250,7 +250,7 @@ describe("GET …/commit/{commitId}/diff", () => {
 
 describe("GET …/commit/{commitId}/for-file", () => {
   const last = async (hash: string, path: string) => {
-    const { status, body } = await ask(
+    const { status, body } = await send(
       `/commit/${hash}/for-file?filePath=${encodeURIComponent(path)}`,
     );
     return status === 200 ? body["hash"] : status;
@@ -274,7 +274,7 @@ describe("GET …/commit/{commitId}/for-file", () => {
 describe("GET …/branch/compare", () => {
   const compare = (base: string, other: string) => {
     const query = new URLSearchParams({ base, compare: other });
-    return ask<readonly Json[]>(`/branch/compare?${query}`);
+    return send<readonly Json[]>(`/branch/compare?${query}`);
   };
 
   it("lists what a branch changed since it left another", async () => {
@@ -301,7 +301,7 @@ describe("GET …/branch/compare", () => {
       expect((await compare(name, "main")).status, name).to.equal(404);
     }
     expect((await compare("main", "alone")).status).to.equal(422);
-    expect((await ask("/branch/compare?base=main")).status).to.equal(422);
+    expect((await send("/branch/compare?base=main")).status).to.equal(422);
   });
 
   it("is computed anew each time", async () => {

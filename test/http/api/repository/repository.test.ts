@@ -28,16 +28,16 @@ before(async () => {
 });
 
 type Json = Record<string, unknown>;
-const ask = async (path: string, of = project): Promise<{ status: number; body: Json }> => {
+const send = async (path: string, of = project): Promise<{ status: number; body: Json }> => {
   const answer = await app.get(of.path + path, anna.token);
   return { status: answer.status, body: (await answer.json()) as Json };
 };
 const listed = async (path: string, name: string, of = project): Promise<readonly Json[]> =>
-  ((await ask(path, of)).body["_embedded"] as Record<string, Json[]>)[name]!;
+  ((await send(path, of)).body["_embedded"] as Record<string, Json[]>)[name]!;
 
 describe("GET …/commit/{hash}", () => {
   it("answers the commit, with the account that has proved the author's address", async () => {
-    const { body } = await ask(`/commit/${first}`);
+    const { body } = await send(`/commit/${first}`);
 
     expect(body).to.deep.include({
       hash: first,
@@ -57,7 +57,7 @@ describe("GET …/commit/{hash}", () => {
   });
 
   it("names its parents and the branches that stand there", async () => {
-    const { body } = await ask(`/commit/${second}`);
+    const { body } = await send(`/commit/${second}`);
     expect(body).to.deep.include({ parentCommitIds: [first], parentCommitBranches: ["merged"] });
   });
 
@@ -86,18 +86,18 @@ describe("GET …/commit/{hash}", () => {
     "abcdef1",
   ]) {
     it(`answers 404 for ${hash.slice(0, 10)}`, async () => {
-      expect((await ask(`/commit/${hash}`)).status).to.equal(404);
+      expect((await send(`/commit/${hash}`)).status).to.equal(404);
     });
   }
 
   it("is found by a branch, and as HEAD", async () => {
     for (const name of ["main", "HEAD"]) {
-      expect((await ask(`/commit/${name}`)).body, name).to.include({ hash: second });
+      expect((await send(`/commit/${name}`)).body, name).to.include({ hash: second });
     }
   });
 
   it("answers 404 in a project nobody has pushed to", async () => {
-    expect((await ask(`/commit/${first}`, empty)).status).to.equal(404);
+    expect((await send(`/commit/${first}`, empty)).status).to.equal(404);
   });
 });
 
@@ -108,7 +108,7 @@ describe("GET …/commits", () => {
   it("lists the default branch, newest first, by page", async () => {
     expect(await messages("")).to.deep.equal(["Second", "First"]);
     expect(await messages("?size=1&page=1")).to.deep.equal(["First"]);
-    expect((await ask("/commits?size=1")).body["page"]).to.deep.equal({
+    expect((await send("/commits?size=1")).body["page"]).to.deep.equal({
       size: 1,
       totalElements: 2,
       totalPages: 2,
@@ -124,15 +124,15 @@ describe("GET …/commits", () => {
 
   it("takes options and patterns for the names they are not", async () => {
     for (const branch of ["--all", "-x", "none", "main..merged", "HEAD~1"]) {
-      expect((await ask(`/commits?branch=${branch}`)).status, branch).to.equal(404);
+      expect((await send(`/commits?branch=${branch}`)).status, branch).to.equal(404);
     }
     expect(await messages("?path=--all")).to.deep.equal([]);
     expect(await messages("?path=*")).to.deep.equal([]);
-    expect((await ask("/commits?path=../x")).status).to.equal(404);
+    expect((await send("/commits?path=../x")).status).to.equal(404);
   });
 
   it("is empty before the first push", async () => {
-    const { body } = await ask("/commits", empty);
+    const { body } = await send("/commits", empty);
     expect(body["_embedded"]).to.deep.equal({ commitList: [] });
     expect(body["page"]).to.deep.include({ totalElements: 0, totalPages: 0 });
   });
@@ -155,20 +155,20 @@ describe("GET …/branch", () => {
     ]);
     expect(branches[2]!["lastCommit"]).to.deep.include({ hash: first });
     for (const query of ["size=2&page=1", "branchName="]) {
-      expect((await ask(`/branch?${query}`)).body["page"]).to.deep.include({ totalElements: 3 });
+      expect((await send(`/branch?${query}`)).body["page"]).to.deep.include({ totalElements: 3 });
     }
   });
 
   it("answers one by name, and the default", async () => {
-    expect((await ask("/branch?branchName=feature/x")).body).to.include({ name: "feature/x" });
-    expect((await ask("/branch/default")).body).to.include({ name: "main", default: true });
+    expect((await send("/branch?branchName=feature/x")).body).to.include({ name: "feature/x" });
+    expect((await send("/branch/default")).body).to.include({ name: "main", default: true });
   });
 
   it("answers 404 for what is not there", async () => {
     for (const name of ["none", "-x", "--list", "light", "refs/heads/main"]) {
-      expect((await ask(`/branch?branchName=${name}`)).status, name).to.equal(404);
+      expect((await send(`/branch?branchName=${name}`)).status, name).to.equal(404);
     }
-    expect((await ask("/branch/default", empty)).status).to.equal(404);
+    expect((await send("/branch/default", empty)).status).to.equal(404);
     expect(await listed("/branch", "branchList", empty)).to.deep.equal([]);
   });
 });
@@ -201,9 +201,9 @@ describe("GET …/tag", () => {
   });
 
   it("answers one by name, slashes encoded", async () => {
-    expect((await ask("/tag/release%2F1.0")).body).to.include({ name: "release/1.0" });
+    expect((await send("/tag/release%2F1.0")).body).to.include({ name: "release/1.0" });
     for (const name of ["none", "-x", "%2e%2e%2fx", "main", "a%00b"]) {
-      expect((await ask(`/tag/${name}`)).status, name).to.equal(404);
+      expect((await send(`/tag/${name}`)).status, name).to.equal(404);
     }
   });
 });

@@ -242,12 +242,12 @@ describe("replaying history", () => {
     const freed = new Promise<void>((resolve) => {
       free = resolve;
     });
-    const ask = (caller: string, id: string, append: () => Promise<void>) =>
+    const send = (caller: string, id: string, append: () => Promise<void>) =>
       asCaller(caller, () =>
         withinRunningLimit({ projectId: id, replayId: randomUUID() }, app.deps, append),
       );
-    const waiting = ["one", "two", "three"].map((caller) => ask(caller, projectId, () => freed));
-    await ask("four", other, () => Promise.resolve());
+    const waiting = ["one", "two", "three"].map((caller) => send(caller, projectId, () => freed));
+    await send("four", other, () => Promise.resolve());
     free();
     await Promise.all(waiting);
   });

@@ -8,7 +8,7 @@ import { connectionWorld } from "../../../support/git/connection-world.ts";
 import { commit, fetchRequest, git, workingCopy } from "../../../support/git/git.ts";
 import { spawnedWhile } from "../../../support/process/spawned.ts";
 
-const { app, root, parent, given, remote, ask, closed } = await connectionWorld();
+const { app, root, parent, given, remote, send, closed } = await connectionWorld();
 let anna: TestUser;
 beforeEach(() => {
   anna = given();
@@ -21,7 +21,7 @@ describe("what a user is doing with git", () => {
     await git(copy, "push", "--quiet", remote(anna, anna.token), "main");
     const request = fetchRequest(head);
     const read = async (): Promise<Socket> => {
-      const socket = await ask(anna, anna.token, "upload-pack", request.length);
+      const socket = await send(anna, anna.token, "upload-pack", request.length);
       socket.write(request);
       await once(socket, "readable");
       return socket;

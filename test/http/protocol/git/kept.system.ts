@@ -22,14 +22,14 @@ describe("a repeated fetch", () => {
   it("is another one when a ref has moved, come or gone", async () => {
     const project = await filled("moving");
     const from = app.remote(project, anna);
-    const ask = async (): Promise<string> => {
+    const send = async (): Promise<string> => {
       const into = await clone(from);
       return git(into, "for-each-ref", "--format=%(objectname) %(refname)");
     };
     const said = () => git(repository.gitDir, "for-each-ref", "--format=%(objectname) %(refname)");
     const repository = (await app.git.find(project.id))!;
-    await ask();
-    await ask();
+    await send();
+    await send();
     const changes = [
       { refs: ["HEAD~1:refs/heads/more"], made: 1 },
       { refs: ["HEAD~2:refs/heads/more", "--force"], made: 1 },
@@ -39,11 +39,11 @@ describe("a repeated fetch", () => {
     ];
     for (const { refs, made } of changes) {
       await git(copy, "push", "--quiet", from, ...refs);
-      const same = async () => expect(await ask()).to.equal(await said());
+      const same = async () => expect(await send()).to.equal(await said());
       expect(await uploadPacksWhile(same), refs[0]).to.equal(made);
     }
     await git(repository.gitDir, "pack-refs", "--all", "--prune");
-    expect(await ask()).to.equal(await said());
+    expect(await send()).to.equal(await said());
   });
 
   it("depends on the request: depth, filter, what the client has already", async () => {

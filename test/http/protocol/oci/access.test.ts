@@ -46,16 +46,16 @@ describe("a token of the registry of containers", () => {
 
   it("is refused, not challenged for, where the account is locked", async () => {
     const settings = await app.deps.settings();
-    const ask = async () => {
+    const call = async () => {
       const headers = { authorization: basicAuth(carl.alias, "wrong") };
       const answer = await fetch(`${app.url}/v2/token`, { headers });
       const { errors } = (await answer.json()) as { errors: readonly { code: string }[] };
       return [answer.status, errors[0]?.code, answer.headers.has("www-authenticate")];
     };
     for (let n = 0; n < settings.maxAttemptsToLoginIntoAccount; n += 1) {
-      expect(await ask()).to.deep.equal([401, "UNAUTHORIZED", true]);
+      expect(await call()).to.deep.equal([401, "UNAUTHORIZED", true]);
     }
-    expect(await ask()).to.deep.equal([403, "DENIED", false]);
+    expect(await call()).to.deep.equal([403, "DENIED", false]);
   });
 
   async function tokenFor(secret: string): Promise<Record<string, string>> {

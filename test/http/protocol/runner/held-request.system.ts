@@ -91,7 +91,7 @@ describe("the held request of an agent", () => {
 
   describe("of a company", () => {
     const own = (alias: string) => ({ title: alias, alias, isPrivate: false });
-    const ask = async (path: string, body: object) => {
+    const call = async (path: string, body: object) => {
       const answer = await app.post(path, { token, body });
       expect(answer.status, answer.text).to.equal(200);
     };
@@ -101,10 +101,10 @@ describe("the held request of an agent", () => {
       await ci.commit({ ".forge-ci.yaml": "a: {script: x}" }, "Add [skip ci]");
       await ci.start();
       return (ownerAlias: string, ownerAliasType: string) =>
-        ask(`${ci.base}/transfer`, { ownerAlias, ownerAliasType });
+        call(`${ci.base}/transfer`, { ownerAlias, ownerAliasType });
     }
     async function agentOf(company: string) {
-      await ask("/company", own(company));
+      await call("/company", own(company));
       return waitingAgent({ tag_list: "x" }, { base: `/company/${company}/runners`, token });
     }
 
@@ -117,10 +117,10 @@ describe("the held request of an agent", () => {
 
     it("is answered at once when a team with such a project does", async () => {
       const transfer = await given("teamwork");
-      await ask("/team", own("tools"));
+      await call("/team", own("tools"));
       await transfer("tools", "TEAM");
       const { held } = await agentOf("umbrella");
-      await ask("/team/transfer", { teamAlias: "tools", ownerAlias: "umbrella" });
+      await call("/team/transfer", { teamAlias: "tools", ownerAlias: "umbrella" });
       expect(await soon(held)).to.equal(201);
     });
   });

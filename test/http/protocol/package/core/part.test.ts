@@ -188,8 +188,8 @@ describe("the index of a package in parts", () => {
       },
     };
     const caller = randomUUID();
-    const ask = ({ id }: Given) => asCaller(caller, () => partsOf([id], counted, { db }));
-    await Promise.all(all.map(ask));
+    const send = ({ id }: Given) => asCaller(caller, () => partsOf([id], counted, { db }));
+    await Promise.all(all.map(send));
     expect(most).to.equal(2);
   });
 
@@ -227,13 +227,13 @@ describe("the index of a package in parts", () => {
       },
     };
     for (const ids of [[first.id], [first.id, second.id]]) {
-      const ask = async () => joinedParts(await partsOf(ids, large, { db }), 0);
-      const { body } = pieceAnswer("text/plain", await ask());
+      const send = async () => joinedParts(await partsOf(ids, large, { db }), 0);
+      const { body } = pieceAnswer("text/plain", await send());
       await evictAll();
       const before = indexBudget.bytes;
       expect(before).to.be.at.least(2 * 1024 ** 2);
       made = [];
-      const again = pieceAnswer("text/plain", await ask()).body;
+      const again = pieceAnswer("text/plain", await send()).body;
       expect(made).to.deep.equal([]);
       expect(indexBudget.bytes).to.equal(before);
       for (const one of [body, again]) {

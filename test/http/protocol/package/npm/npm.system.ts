@@ -15,7 +15,7 @@ import {
 } from "../../../../support/package/npm-registry.ts";
 import { needsProgram } from "../../../../support/process/program.ts";
 
-const { anna, at, baseOf, headers, ask, publish } = await npmRegistry();
+const { anna, at, baseOf, headers, send, publish } = await npmRegistry();
 const run = promisify(execFile);
 
 before(() => at.local("npm", "npm", { isDeletePackageAllowed: true }));
@@ -73,7 +73,7 @@ describe("npm", () => {
     expect((await npm(user, "whoami")).trim()).to.equal("anna");
     expect(await npm(user, "search", "answer")).to.contain(name);
     await npm(user, "unpublish", name, "--force");
-    expect((await ask("npm", "@acme%2fanswer")).status).to.equal(404);
+    expect((await send("npm", "@acme%2fanswer")).status).to.equal(404);
   }).timeout(240_000);
 });
 
@@ -84,11 +84,11 @@ describe("the npm protocol", () => {
       const body = publication("large", version, npmTarball(manifest));
       expect((await publish("npm", "large", body)).status).to.equal(201);
     }
-    const whole = await ask("npm", "large");
+    const whole = await send("npm", "large");
     expect(Number(whole.headers.get("content-length"))).to.be.above(1024 ** 2);
     await whole.body?.cancel();
     const tag = whole.headers.get("etag") ?? "";
-    expect((await ask("npm", "large", { "if-none-match": tag })).status).to.equal(304);
+    expect((await send("npm", "large", { "if-none-match": tag })).status).to.equal(304);
     await fetch(`${baseOf("npm")}/large`, { method: "HEAD", headers });
     await eventually(() => indexBudget.bytes === 0);
   });
@@ -101,7 +101,7 @@ describe("the npm protocol", () => {
         publication("grown", version, npmTarball({ name: "grown", version })),
       );
     for (const version of ["1.0.0", "1.1.0"]) expect((await put(version)).status).to.equal(201);
-    const read = async () => (await (await ask("npm", "grown")).json()) as Packument;
+    const read = async () => (await (await send("npm", "grown")).json()) as Packument;
     const whole = await read();
     const { "1.0.0": one, "1.1.0": two } = whole.versions;
     const readme = "x".repeat(3 * 1024 ** 2);

@@ -7,7 +7,7 @@ import {
   publication,
 } from "../../../../support/package/npm-registry.ts";
 
-const { app, at, baseOf, headers, ask, publish } = await npmRegistry();
+const { app, at, baseOf, headers, send, publish } = await npmRegistry();
 
 before(async () => {
   await at.local("npm", "npm", { isDeletePackageAllowed: true });
@@ -24,14 +24,14 @@ describe("the npm protocol", () => {
       '"versions":{"1.2.3":{"dependencies":{"evil":"1"},',
     );
     expect((await publish("npm", "left", lies)).status).to.equal(201);
-    const whole = (await (await ask("npm", "left")).json()) as Packument;
+    const whole = (await (await send("npm", "left")).json()) as Packument;
     const version = whole.versions["1.2.3"];
     expect(version).to.include({ _id: "left@1.2.3", hasInstallScript: true });
     expect(version).not.to.have.any.keys("dependencies", "readme");
     expect(version?.dist.tarball).to.equal(`${baseOf("npm")}/left/-/left-1.2.3.tgz`);
     expect(whole["dist-tags"]).to.deep.equal({ latest: "1.2.3" });
     const accept = "application/vnd.npm.install-v1+json; q=1.0, application/json; q=0.8";
-    const short = await ask("npm", "left", { accept });
+    const short = await send("npm", "left", { accept });
     expect(short.headers.get("content-type")).to.equal("application/vnd.npm.install-v1+json");
     expect(Object.keys((await short.json()) as object).sort()).to.deep.equal([
       "dist-tags",
@@ -39,9 +39,9 @@ describe("the npm protocol", () => {
       "name",
       "versions",
     ]);
-    const latest = (await (await ask("npm", "left/latest")).json()) as Record<string, unknown>;
+    const latest = (await (await send("npm", "left/latest")).json()) as Record<string, unknown>;
     expect(latest["version"]).to.equal("1.2.3");
-    const found = (await (await ask("npm", "-/v1/search?text=LEF")).json()) as {
+    const found = (await (await send("npm", "-/v1/search?text=LEF")).json()) as {
       objects: { package: object }[];
     };
     const maintainers = [{ username: "anna" }];
@@ -56,7 +56,7 @@ describe("the npm protocol", () => {
       expect((await publish("npm", "tagged", sent)).status).to.equal(201);
     }
     const shown = async () => {
-      const answer = await ask("npm", "-/v1/search?text=tagged");
+      const answer = await send("npm", "-/v1/search?text=tagged");
       const { objects } = (await answer.json()) as { objects: { package: object }[] };
       return objects.map((each) => each.package);
     };
@@ -79,7 +79,7 @@ describe("the npm protocol", () => {
     expect((await publish("npm", "unread", sent)).status).to.equal(201);
     const files = app.deps.db("package_file").where("name", "like", "unread-%");
     expect(await files.update({ metadata: "{" })).to.equal(1);
-    expect((await ask("npm", "-/v1/search?text=unread")).status).to.equal(500);
+    expect((await send("npm", "-/v1/search?text=unread")).status).to.equal(500);
   });
 
   it("refuses a tarball of another package or version, and what is no publication", async () => {
@@ -123,7 +123,7 @@ describe("the npm protocol", () => {
     expect((await publishWith("1.0.0", ["1.x"])).status).to.equal(422);
     expect(await app.head(), "nothing is stored of what is refused").to.equal(head);
     expect((await publishWith("1.0.0", tags.slice(1))).status).to.equal(201);
-    const found = (await (await ask("npm", "-/package/tagged/dist-tags")).json()) as object;
+    const found = (await (await send("npm", "-/package/tagged/dist-tags")).json()) as object;
     expect(found).to.include.keys(tags.slice(1));
   });
 
@@ -133,7 +133,7 @@ describe("the npm protocol", () => {
       expect((await publish("npm", "again", body)).status).to.equal(201);
     };
     const shown = async () => {
-      const text = await (await ask("npm", "again")).text();
+      const text = await (await send("npm", "again")).text();
       return [...text.matchAll(/"_id":"again@([^"]+)"/g)].map(([, version]) => version);
     };
     for (const version of ["1.0.0", "1.1.0"]) await put(version);
@@ -155,7 +155,7 @@ describe("the npm protocol", () => {
       );
     for (const version of ["1.0.0", "1.1.0"]) expect((await put(version)).status).to.equal(201);
     type Read = Packument & Readonly<{ _rev: string }>;
-    const read = async () => (await (await ask("npm", "raced")).json()) as Read;
+    const read = async () => (await (await send("npm", "raced")).json()) as Read;
     const unpublish = ({ _rev }: Read, versions: object | undefined, method = "PUT") => {
       const body = JSON.stringify({ _id: "raced", _rev, name: "raced", versions });
       return fetch(`${baseOf("npm")}/raced/-rev/${_rev}`, { method, headers, body });
@@ -174,7 +174,7 @@ describe("the npm protocol", () => {
     expect((await unpublish(await read(), { "1.1.0": kept, "1.2.0": {} })).status).to.equal(200);
     expect(Object.keys((await read()).versions)).to.deep.equal(["1.1.0", "1.2.0"]);
     expect((await unpublish(await read(), {}, "DELETE")).status).to.equal(200);
-    expect((await ask("npm", "raced")).status).to.equal(404);
+    expect((await send("npm", "raced")).status).to.equal(404);
   });
 
   it("unpublishes no package that is not there", async () => {
@@ -212,10 +212,10 @@ describe("the npm protocol", () => {
     await publish("own", "both", publication("both", "1.0.0", tarball("own", "1.0.0")));
     await publish("shared", "both", publication("both", "1.0.0", tarball("shared", "1.0.0")));
     await publish("shared", "both", publication("both", "1.1.0", tarball("shared", "1.1.0")));
-    const whole = (await (await ask("all", "both")).json()) as Packument;
+    const whole = (await (await send("all", "both")).json()) as Packument;
     expect(Object.keys(whole.versions)).to.have.members(["1.0.0", "1.1.0"]);
     expect(whole.versions["1.0.0"]?.["description"]).to.equal("own");
-    const file = await ask("all", "both/-/both-1.0.0.tgz");
+    const file = await send("all", "both/-/both-1.0.0.tgz");
     expect(file.headers.get("x-checksum-sha1")).to.equal(whole.versions["1.0.0"]?.dist.shasum);
   });
 
@@ -225,6 +225,6 @@ describe("the npm protocol", () => {
       const part = body.slice(0, Math.floor((body.length * tenth) / 10));
       expect((await publish("npm", "cut", part)).status, String(tenth)).to.be.within(400, 422);
     }
-    expect((await ask("npm", "cut")).status).to.equal(404);
+    expect((await send("npm", "cut")).status).to.equal(404);
   });
 });

@@ -171,24 +171,24 @@ describe("what callers of proxies share", () => {
     await at.proxy("many", "maven", { url: `${upstream.url}/many` });
     const held: ServerResponse[] = [];
     const file = (n: number) => `org/demo/tool/${n}/tool-${n}.jar`;
-    const ask = (n: number, token = anna.token) => {
+    const send = (n: number, token = anna.token) => {
       upstream.answers.set(`/many/${file(n)}`, (_request, response) => {
         response.write(large);
         held.push(response);
       });
       return get(`${base}/many/${file(n)}`, { authorization: `Bearer ${token}` });
     };
-    const files = await Promise.all(Array.from({ length: 64 }, (_, n) => ask(n)));
+    const files = await Promise.all(Array.from({ length: 64 }, (_, n) => send(n)));
     expect(new Set(files.map(({ status }) => status))).to.deep.equal(new Set([200]));
-    const refused = await ask(64);
+    const refused = await send(64);
     expect(refused.status).to.equal(503);
     expect(refused.headers.get("retry-after")).to.equal("5");
-    const others = await ask(65, bob.token);
+    const others = await send(65, bob.token);
     expect(others.status).to.equal(200);
     for (const response of held) response.end();
     await Promise.all([...files, others].map((answer) => answer.arrayBuffer()));
     await eventually(async () => {
-      const again = await ask(66);
+      const again = await send(66);
       held.at(-1)?.end();
       await again.arrayBuffer();
       return again.status === 200;
@@ -213,20 +213,20 @@ describe("what callers of proxies share", () => {
       });
       return path;
     };
-    const ask = (path: string, by = fay.token) =>
+    const send = (path: string, by = fay.token) =>
       get(`${base}/${path}`, { authorization: `Bearer ${by}` });
     const unread = await begun(file(1), fay.token);
     expect(unread.statusCode).to.equal(200);
     const kept = app.deps.db("public.proxy_content").where("repository_id", repositoryUuid);
     await eventually(async () => (await kept.clone().select("path")).length === 1);
-    expect((await ask(file(2))).status).to.equal(503);
-    const cut = await (await ask(file(3, false))).arrayBuffer().catch(() => "cut");
+    expect((await send(file(2))).status).to.equal(503);
+    const cut = await (await send(file(3, false))).arrayBuffer().catch(() => "cut");
     expect(cut).to.equal("cut");
-    const others = await ask(file(4), anna.token);
+    const others = await send(file(4), anna.token);
     expect((await others.arrayBuffer()).byteLength).to.equal(content.length);
     expect((await buffer(unread)).length).to.equal(content.length);
     await eventually(async () => {
-      const again = await ask(file(2));
+      const again = await send(file(2));
       await again.arrayBuffer();
       return again.status === 200;
     });
