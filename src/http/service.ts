@@ -18,7 +18,7 @@ import { health } from "./api/ops/health.ts";
 import { metrics } from "./api/ops/metrics.ts";
 import { performer } from "./api/undo/perform.ts";
 import { buildApp } from "./core/app.ts";
-import { operationClients } from "./core/ask.ts";
+import { operationClients } from "./core/operation-client.ts";
 import type { Deps } from "./core/deps.ts";
 import { type Idempotency, idempotency } from "./core/idempotency.ts";
 import { peerOf } from "./core/peer.ts";

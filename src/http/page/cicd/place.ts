@@ -1,4 +1,4 @@
-import type { Given } from "../../core/ask.ts";
+import type { Given } from "../../core/operation-client.ts";
 import type { Names } from "../common/address.ts";
 import { type Html, html } from "../core/html.ts";
 import type { Visit } from "../core/route.ts";

@@ -1,6 +1,6 @@
 import type { z } from "zod";
 
-import type { Given } from "../../core/ask.ts";
+import type { Given } from "../../core/operation-client.ts";
 import type { RoutePath } from "../../core/route.ts";
 import { type Html, html } from "../core/html.ts";
 import { formStart, withoutStart } from "../core/once.ts";

@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import { ProjectView } from "../../api/project/view.ts";
-import type { OperationClient } from "../../core/ask.ts";
+import type { OperationClient } from "../../core/operation-client.ts";
 import { type Html, html } from "../core/html.ts";
 import { type Names, projectPath } from "./address.ts";
 import { seen } from "./piece.ts";

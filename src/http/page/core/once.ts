@@ -5,7 +5,7 @@ import { z } from "zod";
 import { invariant } from "../../../platform/invariant.ts";
 import { Refusal } from "../../../platform/refusal.ts";
 import type { Answer } from "../../core/answer.ts";
-import type { OperationClientOptions } from "../../core/ask.ts";
+import type { OperationClientOptions } from "../../core/operation-client.ts";
 import type { Idempotency } from "../../core/idempotency.ts";
 import { stateOf } from "../../core/state.ts";
 import { Html, html } from "./html.ts";

@@ -4,7 +4,7 @@ import type { Settings } from "../../../events/instance/settings.ts";
 import type { OpenSessionRow } from "../../../projections/access/session.ts";
 import type { Authenticate } from "../../access/authenticate.ts";
 import type { StreamReply } from "../../core/answer.ts";
-import type { OperationClient } from "../../core/ask.ts";
+import type { OperationClient } from "../../core/operation-client.ts";
 import type { Deps } from "../../core/deps.ts";
 import type { RequestContext } from "../../core/request.ts";
 import { type NamesIn, paramsOf, type RoutePath } from "../../core/route.ts";

@@ -13,7 +13,7 @@ import type { Caller } from "../../access/gate.ts";
 import { openSessions, type Sessions } from "../../access/session.ts";
 import { type Admitted, admission } from "../../core/admission.ts";
 import { type StreamReply, streamAnswer } from "../../core/answer.ts";
-import type { OperationClientOptions, OperationClients } from "../../core/ask.ts";
+import type { OperationClientOptions, OperationClients } from "../../core/operation-client.ts";
 import { bodyLimitsDefault, readForm } from "../../core/body.ts";
 import type { Idempotency } from "../../core/idempotency.ts";
 import { routerPath, withoutSlash } from "../../core/mount.ts";
