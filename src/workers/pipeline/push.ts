@@ -14,7 +14,7 @@ import { type Turn, takeTurn } from "../../services/pipeline/push-order.ts";
 import { startPipeline } from "../../services/pipeline/start.ts";
 import type { Reactor } from "../core/reactor.ts";
 import { defineWorker } from "../core/worker.ts";
-import { creationSlots, creationsAtOnce } from "./seat.ts";
+import { creationSlots, creationsAtOnce } from "./creation-slot.ts";
 
 const queue = "pipeline-create";
 /** A push of more refs starts no pipeline. */

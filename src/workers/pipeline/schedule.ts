@@ -15,7 +15,7 @@ import type { WorkerDeps } from "../../services/core/deps.ts";
 import { mayRunOn } from "../../services/pipeline/ref-right.ts";
 import { refOf, runSchedule } from "../../services/pipeline/run-schedule.ts";
 import { defineWorker } from "../core/worker.ts";
-import { creationSlots, creationsAtOnce } from "./seat.ts";
+import { creationSlots, creationsAtOnce } from "./creation-slot.ts";
 
 const queue = "pipeline-schedule";
 const atOnce = 500;

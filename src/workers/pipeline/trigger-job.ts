@@ -13,7 +13,7 @@ import type { Reactor } from "../core/reactor.ts";
 import { defineWorker } from "../core/worker.ts";
 import { cancelChild } from "./cancel-children.ts";
 import { startDownstream } from "./downstream.ts";
-import { creationSlots, creationsAtOnce } from "./seat.ts";
+import { creationSlots, creationsAtOnce } from "./creation-slot.ts";
 
 /** Carries out jobs that start another pipeline. Every step may be repeated. */
 export const triggerJobWorker = defineWorker({

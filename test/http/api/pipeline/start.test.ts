@@ -7,7 +7,7 @@ import { expiredPipelines } from "../../../../src/projections/pipeline/lifetime.
 import { dueSchedules } from "../../../../src/projections/pipeline/schedule.ts";
 import type { WorkerDeps } from "../../../../src/services/core/deps.ts";
 import { scheduleWorker } from "../../../../src/workers/pipeline/schedule.ts";
-import { creationSlots } from "../../../../src/workers/pipeline/seat.ts";
+import { creationSlots } from "../../../../src/workers/pipeline/creation-slot.ts";
 import { sweepExpiredPipelines } from "../../../../src/workers/pipeline/sweep.ts";
 import { pipelinesOf } from "../../../support/agent/pipeline-app.ts";
 import { startTestApp } from "../../../support/app/app.ts";

@@ -8,7 +8,7 @@ import type { RegistryRepositoryRow } from "../../../../projections/registry/rep
 import { packageNotFound } from "../../../api/package/request.ts";
 import type { Answer } from "../../../core/answer.ts";
 import type { Deps } from "../../../core/deps.ts";
-import { StillSent } from "./sent.ts";
+import { StillSent } from "./response-budget.ts";
 import { localSources, packageIdsIn } from "./source.ts";
 import type { NativeRequest } from "./type.ts";
 

@@ -18,7 +18,7 @@ import { packageNotFound } from "../../../api/package/request.ts";
 import type { Answer } from "../../../core/answer.ts";
 import type { Deps } from "../../../core/deps.ts";
 import { currentDocument, keptDocument } from "./document.ts";
-import { ResponseBudget } from "./sent.ts";
+import { ResponseBudget } from "./response-budget.ts";
 
 type Db = Pick<Deps, "db">;
 

@@ -7,7 +7,7 @@ import { HttpRefusal } from "../../../core/errors.ts";
 import type { NativeRequest, ProxyCall } from "../core/type.ts";
 import { type DocumentContext, cachedStream, upstreamDocument } from "../proxy/document.ts";
 import { upstreamFile } from "../proxy/file.ts";
-import type { Promised } from "../proxy/flight.ts";
+import type { Promised } from "../proxy/shared-download.ts";
 import { type ProxyRepository, proxyOf, upstreamUrl } from "../proxy/upstream.ts";
 
 const documentForm = /(?:\/maven-metadata\.xml|\.asc|\.md5|\.sha1|\.sha256|\.sha512)$/;

@@ -14,7 +14,7 @@ import type { NativeRequest, ProxyCall } from "../core/type.ts";
 import { cachedDigest, upstreamDocument } from "../proxy/document.ts";
 import { documentsFor } from "../proxy/document-budget.ts";
 import { upstreamFile } from "../proxy/file.ts";
-import type { Promised } from "../proxy/flight.ts";
+import type { Promised } from "../proxy/shared-download.ts";
 import { failed, proxyOf, upstreamUrl } from "../proxy/upstream.ts";
 import { upstreamBusy } from "../proxy/upstream-busy.ts";
 import { type Given, GivenCache } from "./given.ts";

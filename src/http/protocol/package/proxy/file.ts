@@ -6,8 +6,8 @@ import type { Deps } from "../../../core/deps.ts";
 import { requestedPortion } from "../../../core/file/byte-range.ts";
 import { contentTypeOf } from "../../../core/file/type.ts";
 import type { RequestContext } from "../../../core/request.ts";
-import { SharedDownload, heldBackBytes, type Promised } from "./flight.ts";
-import { downloadBudget } from "./flight-budget.ts";
+import { SharedDownload, heldBackBytes, type Promised } from "./shared-download.ts";
+import { downloadBudget } from "./download-budget.ts";
 import { findCached, type CachedContent, keep, noteUse, roomToKeep } from "./kept.ts";
 import {
   requestUpstream,

@@ -13,7 +13,7 @@ import type { NativeRequest, ProxyCall } from "../core/type.ts";
 import { upstreamDocument } from "../proxy/document.ts";
 import { documentsFor } from "../proxy/document-budget.ts";
 import { upstreamFile } from "../proxy/file.ts";
-import type { Promised } from "../proxy/flight.ts";
+import type { Promised } from "../proxy/shared-download.ts";
 import { failed, type ProxyRepository, proxyOf, upstreamUrl } from "../proxy/upstream.ts";
 import { htmlPageType, jsonType, wantsJson } from "./page.ts";
 

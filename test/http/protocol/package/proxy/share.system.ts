@@ -4,7 +4,7 @@ import { buffer } from "node:stream/consumers";
 import { expect } from "chai";
 
 import { documentBudget } from "../../../../../src/http/protocol/package/proxy/document-budget.ts";
-import { downloadBudget } from "../../../../../src/http/protocol/package/proxy/flight-budget.ts";
+import { downloadBudget } from "../../../../../src/http/protocol/package/proxy/download-budget.ts";
 import { asCaller } from "../../../../../src/platform/caller.ts";
 import { eventually } from "../../../../support/app/eventually.ts";
 import { startRegistryApp } from "../../../../support/client/registry.ts";

@@ -3,7 +3,7 @@ import { PassThrough, Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { expect } from "chai";
 
-import { SharedDownload } from "../../../../../src/http/protocol/package/proxy/flight.ts";
+import { SharedDownload } from "../../../../../src/http/protocol/package/proxy/shared-download.ts";
 import { eventually } from "../../../../support/app/eventually.ts";
 
 const bytesMax = 10 * 1024 ** 2;

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { Readable } from "node:stream";
 import { expect } from "chai";
 
-import { ResponseBudget } from "../../../../../src/http/protocol/package/core/sent.ts";
+import { ResponseBudget } from "../../../../../src/http/protocol/package/core/response-budget.ts";
 import { asCaller } from "../../../../../src/platform/caller.ts";
 
 const max = { bytes: 10, callerBytes: 6 };
