@@ -35,7 +35,7 @@ const waitsByHand: Readonly<Record<string, string>> = {
   "protocol/lfs/lock.ts": "a request of Git LFS has an envelope of its own",
   "protocol/lfs/object.ts": "a request of Git LFS has an envelope of its own",
   "protocol/package/core/signing.ts": "the service makes the key that a repository signs with",
-  "protocol/runner/proof.ts": "the service confirms a token that an agent uses",
+  "protocol/runner/authentication.ts": "the service confirms a token that an agent uses",
 };
 
 /** Skips tests that need a program which is not installed. */

@@ -17,9 +17,9 @@ import { receiveFiles } from "../../core/file/multipart.ts";
 import { roomForFile, roomOf } from "../../core/file/room.ts";
 import type { RequestContext } from "../../core/request.ts";
 import { type Route, route } from "../../core/route.ts";
-import { JobNumberParams, authenticatedRun } from "./job-proof.ts";
+import { JobNumberParams, authenticatedRun } from "./job-authentication.ts";
 import { confirm } from "./job-record.ts";
-import { badToken } from "./proof.ts";
+import { badToken } from "./authentication.ts";
 import { protocol } from "./protocol.ts";
 
 const path = "/api/v4/jobs/{jobNumber}/artifacts";

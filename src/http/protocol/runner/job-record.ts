@@ -11,7 +11,7 @@ import { findJobById, type findJobSpec } from "../../../projections/pipeline/que
 import type { JobRow } from "../../../projections/pipeline/table.ts";
 import type { Deps } from "../../core/deps.ts";
 import type { RequestContext } from "../../core/request.ts";
-import { type AuthenticatedRun, runIsOver } from "./job-proof.ts";
+import { type AuthenticatedRun, runIsOver } from "./job-authentication.ts";
 
 export type Report = Readonly<
   | { type: "RecordJobStarted" }

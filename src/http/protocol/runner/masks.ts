@@ -3,7 +3,7 @@ import { LRUCache } from "lru-cache";
 import { type MaskedForms, maskedForms } from "../../../platform/job-log/mask.ts";
 import { type JobPayload, jobPayload } from "../../../services/pipeline/payload.ts";
 import type { Deps } from "../../core/deps.ts";
-import type { AuthenticatedRun } from "./job-proof.ts";
+import type { AuthenticatedRun } from "./job-authentication.ts";
 
 type CachedRun = Readonly<{ forms: MaskedForms; makesRelease: boolean }>;
 

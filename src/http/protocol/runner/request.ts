@@ -21,7 +21,7 @@ import { type Route, route } from "../../core/route.ts";
 import { featuresNeeded, type JobAnswer, jobAnswer, neededFeatures } from "./job-answer.ts";
 import { recordUnreadable } from "./job-record.ts";
 import { keepRun } from "./masks.ts";
-import { AgentCredentials, agentOf, featuresOf, authenticatedAgent } from "./proof.ts";
+import { AgentCredentials, agentOf, featuresOf, authenticatedAgent } from "./authentication.ts";
 import { protocol } from "./protocol.ts";
 import { type HeldRequest, holdMsDefault, waitingFor } from "./queue.ts";
 

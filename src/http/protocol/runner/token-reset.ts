@@ -12,7 +12,7 @@ import { agentOwnerScopes } from "../../api/agent/owner-scope.ts";
 import type { Deps } from "../../core/deps.ts";
 import type { RequestFor } from "../../core/request.ts";
 import { type Route, route } from "../../core/route.ts";
-import { safeNumber } from "./job-proof.ts";
+import { safeNumber } from "./job-authentication.ts";
 import { issueToken, RegisteredView } from "./protocol.ts";
 
 const resetTokenOf = route({

@@ -3,7 +3,7 @@ import { buffer } from "node:stream/consumers";
 import { appendLog, type JobRunRow } from "../../../platform/job-log/store.ts";
 import { Refusal } from "../../../platform/refusal.ts";
 import { type Route, route } from "../../core/route.ts";
-import { goingStatus, JobNumberParams, authenticatedRun } from "./job-proof.ts";
+import { goingStatus, JobNumberParams, authenticatedRun } from "./job-authentication.ts";
 import { confirm } from "./job-record.ts";
 import { masksOf } from "./masks.ts";
 import { protocol } from "./protocol.ts";

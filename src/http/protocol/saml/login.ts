@@ -10,7 +10,7 @@ import {
   samlServiceMetadata,
 } from "../../../platform/identity/saml.ts";
 import { readSamlResponse } from "../../../platform/identity/saml-reader.ts";
-import { firstUse, storeSignIn, takeSignIn } from "../../../platform/identity/sign-in-proof.ts";
+import { firstUse, storeSignIn, takeSignIn } from "../../../platform/identity/sign-in-result.ts";
 import { Refusal } from "../../../platform/refusal.ts";
 import { type ConnectionOf, findLoginConnection } from "../../../projections/login/connection.ts";
 import { returnPath } from "../../access/return-to.ts";

@@ -10,7 +10,7 @@ import type { JobRow } from "../../../projections/pipeline/table.ts";
 import type { Deps } from "../../core/deps.ts";
 import { HttpRefusal } from "../../core/errors.ts";
 import type { RequestContext } from "../../core/request.ts";
-import { badToken, contactEveryMs, sentToken } from "./proof.ts";
+import { badToken, contactEveryMs, sentToken } from "./authentication.ts";
 
 /** A number that the protocol has instead of an id. */
 export const safeNumber = (example: string) =>
