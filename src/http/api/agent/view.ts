@@ -3,7 +3,7 @@ import { z } from "zod";
 
 import type { AgentRow } from "../../../projections/agent/agent.ts";
 import { type AgentContactRow, lastContacts } from "../../../projections/agent/contact.ts";
-import { toView } from "../../core/present.ts";
+import { toView } from "../../core/view.ts";
 import { instant } from "../../core/schema.ts";
 
 export const AgentView = z

@@ -6,7 +6,7 @@ import type { NumberedIssueRow } from "../../../projections/issue/list.ts";
 import { type LabelRow, labelsById } from "../../../projections/label/label.ts";
 import { findUsersById, type UserRow } from "../../../projections/user/user.ts";
 import type { ResolvedProject } from "../../access/gate.ts";
-import { toView } from "../../core/present.ts";
+import { toView } from "../../core/view.ts";
 import { instant } from "../../core/schema.ts";
 import { SelectorObject, selectorObject } from "../../core/selector.ts";
 import { LabelView, labelView } from "../label/view.ts";

@@ -10,7 +10,7 @@ import { projectRole } from "../../../projections/team/member-role.ts";
 import { findUsersById, type UserRow } from "../../../projections/user/user.ts";
 import { type Judgement, mergeJudge, notCompared } from "../../../services/merge-request/judge.ts";
 import type { Deps } from "../../core/deps.ts";
-import { toView } from "../../core/present.ts";
+import { toView } from "../../core/view.ts";
 import type { RequestFor } from "../../core/request.ts";
 import { type SelectorObject, selectorObject } from "../../core/selector.ts";
 import { labelView } from "../label/view.ts";

@@ -19,7 +19,7 @@ import { stopEnvironment } from "../../../services/pipeline/stop-environment.ts"
 import type { Deps } from "../../core/deps.ts";
 import { oneInProject } from "../../core/one-below.ts";
 import { listed } from "../../core/paging.ts";
-import { toView } from "../../core/present.ts";
+import { toView } from "../../core/view.ts";
 import type { RequestFor } from "../../core/request.ts";
 import { type Route, route } from "../../core/route.ts";
 import { bool, instant, nameLengthMax } from "../../core/schema.ts";

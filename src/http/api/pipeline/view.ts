@@ -6,7 +6,7 @@ import { PipelineSource } from "../../../events/pipeline/source.ts";
 import { PipelineStatus } from "../../../events/pipeline/status.ts";
 import { artifactExpiries } from "../../../projections/agent/artifact.ts";
 import type { JobRow, PipelineRow } from "../../../projections/pipeline/table.ts";
-import { toView } from "../../core/present.ts";
+import { toView } from "../../core/view.ts";
 import { instant } from "../../core/schema.ts";
 
 export const PipelineView = z

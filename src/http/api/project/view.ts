@@ -11,7 +11,7 @@ import {
 import type { ProjectRow } from "../../../projections/project/project.ts";
 import { allowedBytes } from "../../../projections/project/repository-size.ts";
 import type { Deps } from "../../core/deps.ts";
-import { toView } from "../../core/present.ts";
+import { toView } from "../../core/view.ts";
 import { PendingTransfer } from "../team/pending-transfer.ts";
 
 export const ProjectView = z

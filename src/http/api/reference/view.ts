@@ -1,7 +1,7 @@
 import { z } from "zod";
 
 import type { ReferenceListRow } from "../../../projections/reference/list.ts";
-import { toView } from "../../core/present.ts";
+import { toView } from "../../core/view.ts";
 
 export const ReferenceView = z
   .object({

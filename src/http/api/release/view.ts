@@ -3,7 +3,7 @@ import { z } from "zod";
 import type { ReleaseFileRow, ReleaseRow } from "../../../projections/release/release.ts";
 import type { ResolvedProject } from "../../access/gate.ts";
 import type { Deps } from "../../core/deps.ts";
-import { toView } from "../../core/present.ts";
+import { toView } from "../../core/view.ts";
 import { instant } from "../../core/schema.ts";
 
 const ReleaseFileView = z

@@ -20,7 +20,7 @@ import type { Resolved } from "../../access/gate.ts";
 import { type OwnerScope, ownerScopes, parentOf, writingAt } from "../../access/owner-scope.ts";
 import { commandDeps, stampOf } from "../../core/command-deps.ts";
 import type { Deps } from "../../core/deps.ts";
-import { toView } from "../../core/present.ts";
+import { toView } from "../../core/view.ts";
 import type { RequestContext } from "../../core/request.ts";
 import { type Route, route } from "../../core/route.ts";
 import { instant } from "../../core/schema.ts";

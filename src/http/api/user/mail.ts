@@ -6,7 +6,7 @@ import { findMail, listMails, type MailRow } from "../../../projections/user/mai
 import { writeMail } from "../../../services/user/mail-text.ts";
 import type { Deps } from "../../core/deps.ts";
 import { listed } from "../../core/paging.ts";
-import { toView } from "../../core/present.ts";
+import { toView } from "../../core/view.ts";
 import { type Route, route } from "../../core/route.ts";
 import { instant } from "../../core/schema.ts";
 

@@ -8,7 +8,7 @@ import { Refusal } from "../../../platform/refusal.ts";
 import { findWebhookReplay, type ReplayProgress } from "../../../projections/webhook/replay.ts";
 import { stampOf } from "../../core/command-deps.ts";
 import { oneBelow } from "../../core/one-below.ts";
-import { toView } from "../../core/present.ts";
+import { toView } from "../../core/view.ts";
 import { type Route, route } from "../../core/route.ts";
 import { instant, int, timeOrDay } from "../../core/schema.ts";
 import { withinRunningLimit } from "./replay-limit.ts";

@@ -4,7 +4,7 @@ import { type WebhookTopic, webhookTopics } from "../../../events/webhook/webhoo
 import type { DeliverySummary, WebhookAttemptRow } from "../../../projections/webhook/delivery.ts";
 import type { WebhookRow } from "../../../projections/webhook/webhook.ts";
 import type { Deps } from "../../core/deps.ts";
-import { toView } from "../../core/present.ts";
+import { toView } from "../../core/view.ts";
 import { bool, instant } from "../../core/schema.ts";
 
 const Flag = z.boolean();

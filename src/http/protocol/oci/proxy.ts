@@ -12,7 +12,7 @@ import type { Deps } from "../../core/deps.ts";
 import { packageIdsIn, proxySources } from "../package/core/source.ts";
 import { type Document, upstreamDocument } from "../package/proxy/document.ts";
 import { upstreamFile } from "../package/proxy/file.ts";
-import { findCached, ownsName } from "../package/proxy/kept.ts";
+import { findCached, ownsName } from "../package/proxy/cached-content.ts";
 import { requestUpstream, failed, notThere, proxyOf } from "../package/proxy/upstream.ts";
 import { digestIn } from "./blob.ts";
 import { type ContainerCall, type ContainerRequest, imagePackageName, imagesOf } from "./call.ts";

@@ -16,7 +16,7 @@ import { clientSignal, peerOf } from "../../../core/peer.ts";
 import { requestContext, transferLimits } from "../../../core/serve.ts";
 import { noteCaller, noteOperation } from "../../../core/state.ts";
 import { watchConnection } from "../../../core/stream.ts";
-import { ownsName } from "../proxy/kept.ts";
+import { ownsName } from "../proxy/cached-content.ts";
 import { type NativeName, type RegistryAccessDeps, registryAccess } from "./access.ts";
 import { hadPathToken } from "./path-token.ts";
 import { packageIdsIn, proxySources } from "./source.ts";

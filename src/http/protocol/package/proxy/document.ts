@@ -17,7 +17,7 @@ import {
   keep,
   noteCheck,
   roomToKeep,
-} from "./kept.ts";
+} from "./cached-content.ts";
 import {
   requestUpstream,
   failed,

@@ -8,7 +8,7 @@ import { contentTypeOf } from "../../../core/file/type.ts";
 import type { RequestContext } from "../../../core/request.ts";
 import { SharedDownload, heldBackBytes, type Promised } from "./shared-download.ts";
 import { downloadBudget } from "./download-budget.ts";
-import { findCached, type CachedContent, keep, noteUse, roomToKeep } from "./kept.ts";
+import { findCached, type CachedContent, keep, noteUse, roomToKeep } from "./cached-content.ts";
 import {
   requestUpstream,
   failed,

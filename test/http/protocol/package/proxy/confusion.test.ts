@@ -2,7 +2,7 @@ import { expect } from "chai";
 import { mavenKeptPaths } from "../../../../../src/http/protocol/package/maven/proxy.ts";
 import { npmKeptPaths } from "../../../../../src/http/protocol/package/npm/proxy.ts";
 import { nugetKeptPaths } from "../../../../../src/http/protocol/package/nuget/proxy.ts";
-import { keep, ownsName } from "../../../../../src/http/protocol/package/proxy/kept.ts";
+import { keep, ownsName } from "../../../../../src/http/protocol/package/proxy/cached-content.ts";
 import { pypiKeptPaths } from "../../../../../src/http/protocol/package/pypi/proxy.ts";
 import { registryRepositoriesWithIds } from "../../../../../src/projections/registry/repository.ts";
 import { type RepositoryView, startRegistryApp } from "../../../../support/client/registry.ts";
