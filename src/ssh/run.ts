@@ -63,7 +63,7 @@ async function stillLetIn(
 ): Promise<SshLoginRow> {
   const row = await findSshLogin(db, fingerprint, now());
   if (row === undefined || row.user_id !== user_id || row.public_key !== public_key) {
-    const message = "Your key has expired or was taken away.";
+    const message = "Your SSH key has expired or was removed. Add a valid key to your account.";
     throw new Refusal("forbidden", "ssh_key.gone", message);
   }
   noteUse(key_id);

@@ -42,7 +42,7 @@ function greet(channel: ServerChannel | undefined, { by }: AuthenticatedConnecti
   if (channel === undefined) return;
   // What the client sends means nothing.
   channel.resume();
-  channel.stderr.write(`Hello ${by.alias}, you are known here. There is no shell, only git.\r\n`);
+  channel.stderr.write(`Hello ${by.alias}, you are authenticated. The service offers no shell, only git.\r\n`);
   channel.exit(1);
   channel.end();
   done();
@@ -67,7 +67,7 @@ async function serve({ service, authenticated, channel, command, protocol }: Ser
   const { ip, by } = authenticated;
   const exitCode = await run(line, async () => {
     if (parsed === undefined) {
-      const message = "Only git's commands on owner/project.git are served here.";
+      const message = "The service runs only git's commands, on a path like owner/project.git.";
       throw new Refusal("bad_request", "ssh.command_unknown", message);
     }
     const session = { line, requestId, protocol, ip, by };

@@ -181,7 +181,7 @@ describe("a connection that runs", () => {
     clock = () => new Date("2099-01-01T00:00:01Z");
     const refused = await again();
     expect(refused.exitCode).to.equal(128);
-    expect(refused.stderr).to.contain("Your key has expired");
+    expect(refused.stderr).to.contain("Your SSH key has expired");
     master.kill();
   });
 

@@ -25,7 +25,7 @@ describe("security family 6: the command over SSH", () => {
       const { exitCode, stdout, stderr } = await ssh([...options, "git@127.0.0.1", text]);
       expect(exitCode, text).to.equal(128);
       expect(stdout, text).to.equal("");
-      expect(stderr, text).to.contain("Only git's commands");
+      expect(stderr, text).to.contain("only git's commands");
     }
     expect(await readdir(parent)).not.to.include("canary");
   });

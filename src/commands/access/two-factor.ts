@@ -38,7 +38,8 @@ export const twoFactor: Slice<TwoFactorState, TwoFactorCommand, typeof twoFactor
       case "EnableTwoFactor": {
         if (state.status === "on") throw enabledAlready();
         if (state.status === "off" || state.secret !== command.secret) {
-          throw new Refusal("conflict", "two_factor.prepared_anew", "Begin with a new secret.");
+          const message = "The secret was replaced meanwhile. Request a new secret.";
+          throw new Refusal("conflict", "two_factor.prepared_anew", message);
         }
         const data = { recoveryDigests: [...command.recoveryDigests], enabledAt: command.at };
         return [{ type: "TwoFactorEnabled", data }];

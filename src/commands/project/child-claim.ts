@@ -63,6 +63,6 @@ function ownerGone(): Refusal {
 }
 
 export function notEmpty(): Refusal {
-  const message = "Something still belongs to it.";
+  const message = "It still has teams, projects or repositories. Delete or transfer them first.";
   return new Refusal("unprocessable", "owner.not_empty", message);
 }

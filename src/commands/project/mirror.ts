@@ -102,5 +102,5 @@ export const mirror: Slice<MirrorState, MirrorCommand, typeof mirrorEvents> = {
 
 function mustBeOn(state: MirrorState): Mirror {
   if (state.status === "on") return state;
-  throw new Refusal("not_found", "mirror.not_found", "The project is no mirror.");
+  throw new Refusal("not_found", "mirror.not_found", "The project is not a mirror.");
 }

@@ -23,7 +23,7 @@ export function packSlots(options: PackSlots = {}): Limit {
 }
 
 export function packsBusy(): Refusal {
-  const message = "Too many fetches and pushes are under way.";
+  const message = "Too many fetches and pushes are running. Try again in a few seconds.";
   return new Refusal("unavailable", "git.busy", message, { retryAfterSeconds: 10 });
 }
 

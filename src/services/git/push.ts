@@ -183,7 +183,7 @@ export async function carryOut(
     const repository = await deps.git.find(push.projectId);
     const taken = repository && (await takenBefore(repository, underway, report.raced()));
     const recorded = push.refs.length === 0 ? [] : await record(push, report, deps);
-    const unchanged = [...(taken ?? [])].map((ref) => `${ref} is where you want it.`);
+    const unchanged = [...(taken ?? [])].map((ref) => `${ref} is already up to date.`);
     const made = report.made();
     const offered = [...offers].flatMap(([ref, line]) => (made?.has(ref) ? [line] : []));
     if (sideBand) {

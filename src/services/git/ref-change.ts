@@ -306,12 +306,12 @@ async function whyNot(repository: Repository, lost: readonly RefUpdate[]): Promi
       return new Refusal("unprocessable", `${noun}.exists`, message);
     }
     if ((now.get(ref) ?? null) !== before) {
-      const message = `The ${noun} ${nameOf(ref)} was changed by a concurrent request.`;
+      const message = `The ${noun} ${nameOf(ref)} was changed by a concurrent request. Fetch it and try again.`;
       return new Refusal("conflict", `${noun}.moved`, message);
     }
     const other = before === null ? await refInTheWay(repository, ref) : undefined;
     if (other !== undefined) {
-      const message = `${nameOf(ref)} cannot be beside ${nameOf(other)}: one would be inside the other.`;
+      const message = `${nameOf(ref)} conflicts with ${nameOf(other)}: git allows no ref below another one. Choose another name.`;
       return new Refusal("unprocessable", "ref.name_conflict", message);
     }
   }
@@ -329,12 +329,12 @@ const finalCodes: ReadonlySet<string> = new Set(["ref.name_conflict", "commit.go
 const busyCode = "git.busy";
 
 function busy(): Refusal {
-  const message = "The repository is being changed by another request at this moment.";
+  const message = "Another request is changing the repository. Try again in a moment.";
   return new Refusal("unavailable", busyCode, message, { retryAfterSeconds: 1 });
 }
 
 function stillUnderWay(): Refusal {
-  const message = "An earlier attempt at the same request is still under way.";
+  const message = "An earlier attempt at the same request is still running. Try again in a moment.";
   return new Refusal("conflict", "idempotency.in_progress", message, { retryAfterSeconds: 1 });
 }
 

@@ -134,7 +134,7 @@ function mustNotBeRepeated(
 ): void {
   if (merging === undefined || !own.has(merging.mergeId)) return;
   if (!isUnderWay(merging, now().getTime())) return;
-  const message = "An earlier attempt at the same merge is still under way.";
+  const message = "An earlier attempt at the same merge is still running. Try again in a moment.";
   throw new Refusal("unavailable", "merge.unavailable", message, { retryAfterSeconds: 1 });
 }
 

@@ -66,7 +66,7 @@ describe("forms of issues", () => {
     const missing = await sent(insider, form, fields);
     expect(missing.status).to.equal(422);
     expect(missing.text)
-      .to.contain("Nobody is called nobody-here.")
+      .to.contain("There is no user nobody-here.")
       .and.contain('value="nobody-here"')
       .and.contain(`value="${bugId}" checked`)
       .and.contain(">\n\nkept &lt;/textarea&gt;&lt;script&gt;")

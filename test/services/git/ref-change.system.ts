@@ -133,7 +133,7 @@ describe("changing refs", () => {
       metadata,
       refs: other,
     });
-    await expect(changeRefs(app, requested)).to.be.rejectedWith("still under way");
+    await expect(changeRefs(app, requested)).to.be.rejectedWith("still running");
     await intents().update({ created_at: new Date(Date.now() - 60_000) });
 
     const { refs } = await changeRefs(app, requested);

@@ -77,7 +77,7 @@ async function startOf(
   const offset = /^\d{1,15}$/.test(lastEventId) ? Number(lastEventId) : Number.NaN;
   const found = await findLog(deps, { job_id: job.id, attempt: job.attempt });
   if (offset <= (found?.bytes ?? 0)) return offset;
-  const message = "It is no offset that the log of this run has had.";
+  const message = "The log of this run has no such offset. Give the id of an event that it sent.";
   throw invalid([{ field: "Last-Event-ID", code: "log.position", message }]);
 }
 

@@ -103,7 +103,7 @@ async function startOf(
   if (given === undefined) return newest;
   const position = Position.safeParse(given);
   if (position.success && BigInt(position.data) <= newest) return BigInt(position.data);
-  const message = "It is no position that the feed has had.";
+  const message = "The feed has no such position. Give the id of an event that it sent.";
   throw invalid([{ field, code: "feed.position", message }]);
 }
 

@@ -74,7 +74,7 @@ export async function shutOut(
   const { userId: by } = request;
   const ids = await authorizationsOf(db, by, applicationId);
   if (ids.length === 0) {
-    const message = "You have let no such application in.";
+    const message = "You have not authorized this application.";
     throw new Refusal("not_found", "authorized_application.not_found", message);
   }
   const at = now().toISOString();

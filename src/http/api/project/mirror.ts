@@ -179,5 +179,5 @@ async function sealed(
 }
 
 function noMirror(): Refusal {
-  return new Refusal("not_found", "mirror.not_found", "The project is no mirror.");
+  return new Refusal("not_found", "mirror.not_found", "The project is not a mirror.");
 }

@@ -222,7 +222,7 @@ async function tagged(wanted: NewTag, request: Writing, deps: Deps): Promise<Obj
     return asObjectId((await makeTag(allowed, request, deps)).commitId);
   }
   if (wanted.commitId && (await commitIdOf(wanted.commitId, request, deps)) !== there.commit_id) {
-    throw new Refusal("unprocessable", "tag.exists", "The tag stands at another commit.");
+    throw new Refusal("unprocessable", "tag.exists", "The tag is at another commit.");
   }
   return asObjectId(there.commit_id);
 }

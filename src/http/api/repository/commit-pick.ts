@@ -122,7 +122,7 @@ async function mergedTree(
   const { treeId: ours } = await mustReadCommit(repository, onto);
   const merged = await mergeTrees(repository, { ...sides, ours });
   if (merged.conflicts !== undefined) {
-    const message = "The branch has other changes in the same places.";
+    const message = "The commit conflicts with changes of the branch. Resolve it in a clone and push.";
     const extra = { files: merged.conflicts, filesCount: merged.conflictsCount };
     throw new Refusal("conflict", "commit.conflict", message, { extra });
   }

@@ -170,7 +170,7 @@ async function mustKnowPassword(
 export async function enable(code: string, request: UserRequest, deps: Deps) {
   const row = await findTwoFactor(deps.db, request.userId);
   if (row === undefined) {
-    const message = "Begin with a secret.";
+    const message = "Two-factor login has no secret yet. Request a secret first.";
     throw new Refusal("conflict", "two_factor.not_prepared", message);
   }
   await mustBeCode(code, row, request, deps);

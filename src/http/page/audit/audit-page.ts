@@ -218,7 +218,7 @@ const showThen = page({
       ? await findIssueById(db, IssueId.parse(id))
       : await findMergeRequestById(db, id);
     if (row?.project_id !== project.id || !shownAsOf.has(kind)) {
-      throw new Refusal("not_found", "subject.not_found", "It was deleted since.");
+      throw new Refusal("not_found", "subject.not_found", "The subject was deleted since.");
     }
     const at = `${projectPath(names)}/${isIssue ? "issue" : "merge-request"}/${row.local_id}`;
     return { redirect: at + queryOf({ asOf: position }) };

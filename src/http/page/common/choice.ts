@@ -81,7 +81,7 @@ export async function peopleIn(
   }
   if (unknown.length === 0) return found;
   const code = "user.not_found";
-  throw invalid(unknown.map((alias) => ({ field, code, message: `Nobody is called ${alias}.` })));
+  throw invalid(unknown.map((alias) => ({ field, code, message: `There is no user ${alias}.` })));
 }
 
 /** The user with this alias or id, if there is one. */

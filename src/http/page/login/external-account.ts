@@ -121,7 +121,7 @@ async function register(
     throw new Refusal("forbidden", "sso.registration_disabled", message);
   }
   if (email === undefined) {
-    const message = `${name} told no e-mail of yours, which an account needs.`;
+    const message = `${name} sent no e-mail address for you, and an account needs one.`;
     throw new Refusal("forbidden", "sso.email_missing", message);
   }
   mustBeAllowedEmail(email, settings);

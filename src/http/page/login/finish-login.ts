@@ -14,7 +14,7 @@ export async function finishLogin(
   if (attempt.linkTo !== null) {
     // The user who is logged in by now may be another than the one who began the login.
     if (visit.userId !== attempt.linkTo) {
-      const message = "You are not logged in as who wanted to connect this any more.";
+      const message = "Another user is logged in than the one who began to connect this identity. Begin again.";
       throw new Refusal("forbidden", "sso.other_person", message);
     }
     await connect(authenticated, attempt.linkTo, "person", visit, deps);

@@ -51,7 +51,7 @@ const batch: LfsCall = {
       throw new Refusal("conflict", "lfs.hash_unknown", "Objects are named by SHA-256 alone.");
     }
     if (!transfers.includes("basic")) {
-      throw new Refusal("unprocessable", "lfs.transfer_unknown", "Only basic transfer is served.");
+      throw new Refusal("unprocessable", "lfs.transfer_unknown", "Only the basic transfer is supported.");
     }
     const { id: projectId } = access.project;
     const there = await findLfsObjects(

@@ -85,7 +85,7 @@ describe("the feed as server-sent events", () => {
     const ahead = await app.get("/events?after=9999999999", { token: given.root.token, headers });
     expect([ahead.status, ahead.body["message"]]).to.deep.equal([
       422,
-      "after: It is no position that the feed has had.",
+      "after: The feed has no such position. Give the id of an event that it sent.",
     ]);
   });
 

@@ -87,7 +87,7 @@ export async function receive(
     signal: request.signal,
     async inspect(file, bytes) {
       if (bytes === 0 && !mayBeEmpty) {
-        throw new Refusal("unprocessable", "package.file_empty", "No file came.");
+        throw new Refusal("unprocessable", "package.file_empty", "The file is empty.");
       }
       found.inspected = await inspections.run(() => inspect(file, bytes));
     },

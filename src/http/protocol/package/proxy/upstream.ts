@@ -136,7 +136,7 @@ export async function credentialsOf(
 }
 
 export function notThere(): Refusal {
-  const message = "The external registry has no such thing.";
+  const message = "The external registry has no such file or package.";
   return new Refusal("not_found", "registry.upstream_not_found", message);
 }
 
