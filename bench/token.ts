@@ -5,7 +5,7 @@ import { figure } from "./figure.ts";
 import { withService } from "./service.ts";
 
 /**
- * Requests a second that prove themselves by a token, against node:http answering as many bytes
+ * Requests a second that authenticate with a token, against node:http answering as many bytes
  * without checking anything. The operation is one the token's scopes do not open, so that what is
  * measured is the check alone: routing, token, scope and the refusal.
  */

@@ -35,7 +35,7 @@ export function lsRefsParams({
 }
 
 /** Whether refs of the service's own may be among the requested ones. */
-export function asksForKept({ prefixes }: LsRefsParams): boolean {
+export function wantsKept({ prefixes }: LsRefsParams): boolean {
   const overlaps = (begin: string) => begin.startsWith(keptPrefix) || keptPrefix.startsWith(begin);
   return prefixes.length === 0 || prefixes.some(overlaps);
 }

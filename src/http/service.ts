@@ -33,7 +33,7 @@ import { nativeRegistry } from "./protocol/package/core/native.ts";
 import { takePathToken } from "./protocol/package/core/path-token.ts";
 import { routes } from "./routes.ts";
 
-/** What middleware beside the declared routes proves its callers by. */
+/** What middleware beside the declared routes authenticates its callers with. */
 export type AuthenticationDeps = Readonly<{
   deps: Deps;
   authenticate: Authenticate;

@@ -5,10 +5,10 @@ import { networkOf, peerAddress } from "../platform/network.ts";
 
 export type AdmissionLimits = Readonly<{
   connectionsMax: number;
-  /** Of these, how many may be there without having proved who they are. */
+  /** Of these, how many may be there unauthenticated. */
   unauthenticatedMax: number;
   unauthenticatedMaxPerNetwork: number;
-  /** From the first byte to a proof. */
+  /** From the first byte to the authentication. */
   authenticationMs: number;
   /** What a client may send until then: each packet takes time, also one that means nothing. */
   authenticationBytesMax: number;

@@ -10,14 +10,14 @@ const login = "git";
 
 export type Authentication =
   | Readonly<{ kind: "refused" }>
-  /** The key would do; nothing is proved yet. */
+  /** The key would do; nothing is authenticated yet. */
   | Readonly<{ kind: "known" }>
   | Readonly<{ kind: "authenticated"; by: SshLoginRow }>;
 
 const refused: Authentication = { kind: "refused" };
 
 /**
- * What one attempt to log in proves: RFC 4252 §7. The identity follows from the key of the very
+ * Checks one attempt to log in: RFC 4252 §7. The identity follows from the key of the very
  * request that carries the signature, never from a key that was offered before.
  */
 export async function authenticateUser(ctx: AuthContext, db: Knex, now: Date): Promise<Authentication> {

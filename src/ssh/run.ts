@@ -105,7 +105,7 @@ async function talk(
   return exitCode;
 }
 
-/** Where git-lfs finds its server, and a proof that it may; git-lfs(1), docs/api/authentication.md. */
+/** Where git-lfs finds its server, and a token that lets it in; git-lfs(1), docs/api/authentication.md. */
 async function authenticateLfs(
   { operation }: Extract<SshCommand, { service: "lfs-authenticate" }>,
   { by, access, line }: Readonly<{ by: SshLoginRow; access: GitAccess; line: ChannelStream }>,

@@ -132,10 +132,10 @@ describe(`random kills for ${seconds} s, seed ${seed}`, function () {
   });
 
   /** Repeats the request while the service answers 503. */
-  async function answered(at: string, asking: string): Promise<Answer> {
+  async function answered(at: string, token: string): Promise<Answer> {
     const until = performance.now() + recoveryMaxMs;
     for (;;) {
-      const answer = await sender(service.url)("GET", at, { token: asking });
+      const answer = await sender(service.url)("GET", at, { token });
       if (answer.status !== 503 || performance.now() > until) return answer;
       await delay(100);
     }

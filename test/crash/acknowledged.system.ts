@@ -37,7 +37,7 @@ describe("what was acknowledged before PostgreSQL is killed", function () {
   it("holds at once: a revoked token opens nothing, and nothing reads as it was before", async () => {
     const lasting = await newToken("lasting");
     const alias = await newProject(lasting);
-    const project = (asking: string) => send("GET", `/project/admin/${alias}`, { token: asking });
+    const project = (token: string) => send("GET", `/project/admin/${alias}`, { token });
     let [token, title] = ["", ""];
     let seen: readonly number[] = [];
     // Whatever waits for the disk in time takes with it what does not: then nothing was lost.

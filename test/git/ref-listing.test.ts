@@ -44,7 +44,7 @@ function request(...args: readonly string[]): Buffer {
   ]);
 }
 
-function asks(body: Buffer) {
+function wants(body: Buffer) {
   const parsed = parseCommandRequest(body);
   return parsed && lsRefsParams(parsed);
 }
@@ -76,7 +76,7 @@ async function expectSame(): Promise<void> {
   if (listing === undefined) throw new Error("there is no listing");
   for (const question of questions) {
     const body = request(...question);
-    const params = asks(body);
+    const params = wants(body);
     if (params === undefined) throw new Error("the request was not understood");
     expect(lsRefsAnswer(params, listing).toString(), question.join()).to.equal(await said(body));
   }
@@ -157,7 +157,7 @@ describe("a request for refs", () => {
   const known = request("peel", "ref-prefix refs/heads/").toString();
 
   it("is understood as git's clients write it", () => {
-    expect(asks(Buffer.from(known))).to.deep.equal({
+    expect(wants(Buffer.from(known))).to.deep.equal({
       peel: true,
       symrefs: false,
       unborn: false,
@@ -178,7 +178,7 @@ describe("a request for refs", () => {
     ["an end only", "0000"],
   ] as const) {
     it(`with ${what} is left to git`, () => {
-      expect(asks(Buffer.from(body))).to.equal(undefined);
+      expect(wants(Buffer.from(body))).to.equal(undefined);
     });
   }
 });

@@ -46,8 +46,8 @@ describe("names of tokens", () => {
       const body = { name, scopes: ["READ_REGISTRY"] };
       for (const kind of ["access", "transport"]) {
         const at = `/user/settings/${kind}-token/create`;
-        const proof = kind === "access" ? { headers } : { token: anna.token };
-        const answer = await app.post(at, { ...proof, body });
+        const credentials = kind === "access" ? { headers } : { token: anna.token };
+        const answer = await app.post(at, { ...credentials, body });
         expect(answer.status).to.equal(422);
         expect(answer.body["errors"]).to.containSubset([{ field: "name" }]);
       }

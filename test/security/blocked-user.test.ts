@@ -43,7 +43,7 @@ const claims = {
 };
 
 describe("the headers of a stranger", () => {
-  it("prove nobody", async () => {
+  it("authenticate nobody", async () => {
     const own = await app.get("/user/me", { headers: claims });
     expect([own.status, own.body["code"]]).to.deep.equal([403, "auth.token_invalid"]);
     expect((await app.get("/admin/settings", { headers: claims })).status).to.equal(403);

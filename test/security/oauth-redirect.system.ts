@@ -240,9 +240,9 @@ describe("a code", () => {
     const code = await givenCode(visitor, server);
     expect((await exchange(app, thief, code)).body["error"]).to.equal("invalid_grant");
     const wrongSecret = { ...server, clientSecret: `${server.clientSecret}x` };
-    const unproven = await exchange(app, wrongSecret, code);
-    expect([unproven.status, unproven.body["error"]]).to.deep.equal([401, "invalid_client"]);
-    expect(unproven.headers.get("www-authenticate")).to.match(/^Basic /);
+    const unauthenticated = await exchange(app, wrongSecret, code);
+    expect([unauthenticated.status, unauthenticated.body["error"]]).to.deep.equal([401, "invalid_client"]);
+    expect(unauthenticated.headers.get("www-authenticate")).to.match(/^Basic /);
     const bare = await postForm(app, "/oauth/token", {
       grant_type: "authorization_code",
       client_id: server.clientId,

@@ -41,8 +41,8 @@ describe("a running service", function () {
   };
   const token = async (name: string, kind = "access", scopes: readonly string[] = all) => {
     const at = `/user/settings/${kind}-token/create`;
-    const proof = kind === "access" ? basic(password) : `token ${secrets.get("the access token")}`;
-    const { text } = await send("POST", at, proof, { name, scopes });
+    const credentials = kind === "access" ? basic(password) : `token ${secrets.get("the access token")}`;
+    const { text } = await send("POST", at, credentials, { name, scopes });
     return String(JSON.parse(text).token);
   };
   const all = ["USER_READ", "USER_WRITE", "PROJECT_READ", "PROJECT_WRITE", "PROJECT_EDIT"];

@@ -40,7 +40,7 @@ describe("the connection limit of SSH", () => {
     limit.closeAll();
   });
 
-  it("lets fewer in of those who have not proved who they are, wherever they come from", () => {
+  it("admits fewer connections that are not authenticated, wherever they come from", () => {
     const limit = limitOf({ unauthenticatedMax: 2 });
     const [first, second] = [1, 2].map((number) => limit.enter(from(network(number))));
     expect(limit.enter(from(network(3)))).to.equal(undefined);
@@ -66,7 +66,7 @@ describe("the connection limit of SSH", () => {
     limit.closeAll();
   });
 
-  it("closes behind who takes too long to prove who they are, and nobody else", async () => {
+  it("closes a connection whose authentication takes too long, and no other", async () => {
     const limit = limitOf({ authenticationMs: 20 });
     const [slow, known] = [from(network(1)), from(network(2))];
     limit.enter(known)?.authenticated();

@@ -22,7 +22,7 @@ import {
 import { commit, temporaryDirectory, tryGit, workingCopy } from "../support/git/git.ts";
 import { needsProgram } from "../support/process/program.ts";
 
-const limits = { unprovedMaxPerNetwork: 10, attemptsMax: 4, sessionsMax: 2 };
+const limits = { unauthenticatedMaxPerNetwork: 10, attemptsMax: 4, sessionsMax: 2 };
 needsProgram("ssh", "ssh-keygen");
 const closing: (() => Promise<void>)[] = [];
 // Registered before the hooks of the app, whose stores the servers beside it need.
@@ -98,7 +98,7 @@ describe("security family 24: the connection limit of SSH", () => {
     clearInterval(drip);
   });
 
-  it("counts who has not proved who they are, and lets the others in again when they left", async () => {
+  it("counts connections that are not authenticated, and admits others when they left", async () => {
     const sockets = await Promise.all(Array.from({ length: 40 }, () => raw()));
     for (const socket of sockets) socket.resume();
     await eventually(() => sockets.filter((socket) => socket.readableEnded).length >= 30);

@@ -11,7 +11,7 @@ export type RecoveryCommand = Readonly<{
 type State = Readonly<{ requestedAt: readonly string[] }>;
 
 /** Requested mails to one address within an hour: enough for a user who does not find the first one. */
-const asksMax = 3;
+const requestsMax = 3;
 const windowMs = 60 * 60_000;
 
 export const recovery: Slice<State, RecoveryCommand, typeof recoveryEvents> = {
@@ -22,7 +22,7 @@ export const recovery: Slice<State, RecoveryCommand, typeof recoveryEvents> = {
   /** Over the limit a request is ignored without an error: the mail already sent is still valid. */
   decide({ requestedAt }, { type, emailDigest, at }) {
     const after = Date.parse(at) - windowMs;
-    if (requestedAt.filter((each) => Date.parse(each) > after).length >= asksMax) return [];
+    if (requestedAt.filter((each) => Date.parse(each) > after).length >= requestsMax) return [];
     const data = { emailDigest, askedAt: at };
     return type === "RequestPasswordReset"
       ? [{ type: "PasswordResetAsked", data }]
@@ -30,6 +30,6 @@ export const recovery: Slice<State, RecoveryCommand, typeof recoveryEvents> = {
   },
 
   evolve: ({ requestedAt }, { data }) => ({
-    requestedAt: [...requestedAt, data.askedAt].slice(-asksMax),
+    requestedAt: [...requestedAt, data.askedAt].slice(-requestsMax),
   }),
 };

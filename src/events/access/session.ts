@@ -5,7 +5,7 @@ import { IsoInstant, SessionId, UserId } from "../core/ids.ts";
 import { Sealed } from "../core/sealed.ts";
 import { streamName } from "../core/stream.ts";
 
-/** What proved who the person is. */
+/** How the person was authenticated. */
 export const LoginVia = z.enum(["PASSWORD", "LDAP", "SAML", "OIDC"]);
 export type LoginVia = z.output<typeof LoginVia>;
 

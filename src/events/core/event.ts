@@ -3,7 +3,7 @@ import { z } from "zod";
 import { IsoInstant } from "./ids.ts";
 import { Sealed } from "./sealed.ts";
 
-/** How the actor proved who they are. */
+/** How the actor was authenticated. */
 export const Via = z.enum([
   "password",
   "token",

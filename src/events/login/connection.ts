@@ -5,7 +5,7 @@ import { IsoInstant, LoginConnectionId, UserId } from "../core/ids.ts";
 import { Sealed } from "../core/sealed.ts";
 import { streamName } from "../core/stream.ts";
 
-/** Ways to prove who one is elsewhere. */
+/** Ways to authenticate elsewhere. */
 export const ConnectionKind = z.enum(["SAML", "LDAP", "OIDC"]);
 export type ConnectionKind = z.output<typeof ConnectionKind>;
 

@@ -37,7 +37,7 @@ const rowsAtOnce = 1_000;
 export class CheckCache {
   readonly kept = new BoundedCache<Kept>(4 * 1024 ** 2);
   /** Concurrent requests for one check share one run of git. */
-  readonly asking = new Map<string, Promise<SignatureCheck>>();
+  readonly pending = new Map<string, Promise<SignatureCheck>>();
 }
 
 const processChecks = new CheckCache();
@@ -59,7 +59,7 @@ export async function checkSignatures(
   now: Date,
   cache = processChecks,
 ): Promise<readonly SignatureCheck[]> {
-  const { kept: here, asking } = cache;
+  const { kept: here, pending } = cache;
   const keyed = questions.map((question) => ({ ...question, keys: keysOf(question) }));
   const nameOf = (objectId: string, keys: string): string => `${objectId} ${keys}`;
   const holding = (kept: Kept | undefined) =>
@@ -78,8 +78,8 @@ export async function checkSignatures(
       const name = nameOf(objectId, keys);
       const known = holding(here.get(name));
       if (known !== undefined) return known;
-      const running = asking.get(name) ?? checksAtOnce.run(runCheck).finally(() => asking.delete(name));
-      asking.set(name, running);
+      const running = pending.get(name) ?? checksAtOnce.run(runCheck).finally(() => pending.delete(name));
+      pending.set(name, running);
       const check = await running;
       const row = rowOf(objectId, keys, check, now);
       if (row !== undefined) {

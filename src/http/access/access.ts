@@ -14,9 +14,9 @@ export type Resource = (typeof resources)[number];
  * - `anonymous`: everybody, token or not;
  * - `user`: every user with a valid token;
  * - `basic`: alias (or e-mail) and password, not a token;
- * - `client`: an OAuth application, which proves itself to the handler (RFC 6749, 2.3): its id and
+ * - `client`: an OAuth application, which authenticates to the handler (RFC 6749, 2.3): its id and
  *   secret come in the header or in the body, and some have none;
- * - `agent`: an agent of pipelines, which proves itself to the handler: by its own token, that of a job
+ * - `agent`: an agent of pipelines, which authenticates to the handler: by its own token, that of a job
  *   or a registration token, in a header or in the body;
  * - `admin`: administrators of the instance;
  * - `admin:READER`: as `admin`, and while a setting that the route names is on, everybody, with a token

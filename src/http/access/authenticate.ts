@@ -37,7 +37,7 @@ const fromPlace = new Limit({ name: "login.checks_by_network", share: 16, ...che
 const forAccount = new Limit({ name: "login.checks_by_account", share: 8, ...checksMax });
 
 export type Authenticate = Readonly<{
-  /** @throws Refusal 403 when the access requires more than the request proves */
+  /** @throws Refusal 403 when the access requires more than the request authenticates */
   caller: (ctx: Context, access: Access) => Promise<Caller>;
   /**
    * Git, package and image clients send a token, or a name with either the account's password or an access token, which

@@ -22,7 +22,7 @@ export function basicCredentials(header: string): Basic | undefined {
 }
 
 /**
- * Removes credentials that name nobody and prove nothing before anything reads them: `dotnet` without credentials sends
+ * Removes credentials that name nobody and authenticate nobody before anything reads them: `dotnet` without credentials sends
  * an empty name with an empty password.
  */
 export function dropEmptyCredentials(request: IncomingMessage): void {

@@ -32,7 +32,7 @@ export function changedCountsAsConfirmed(settings: Settings): boolean {
 }
 
 /**
- * Whether a user who has proved their identity may log in, by whatever method. Administrators always
+ * Whether an authenticated user may log in, by whatever method. Administrators always
  * may: they must be able to repair a mail server that does not send.
  *
  * @throws Refusal 403 `auth.unconfirmed`

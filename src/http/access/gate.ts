@@ -8,15 +8,15 @@ import type { CompanyRow } from "../../projections/team/company.ts";
 import type { TeamRow } from "../../projections/team/team.ts";
 import type { Access, Role } from "./access.ts";
 
-/** Who is calling, as far as they proved it. */
+/** Who is calling, as far as they are authenticated. */
 export type Caller = Readonly<{
   actor: Actor;
   userId: UserId | null;
   isAdmin: boolean;
   scopes: ReadonlySet<Scope>;
-  /** When the token that proved it expires; undefined when there is no such time. */
+  /** When the token of the caller expires; undefined when there is no such time. */
   expiresAt?: Date;
-  /** Proved by the token of a job that runs, which is good in this project alone. */
+  /** Authenticated by the token of a job that runs, which is good in this project alone. */
   job?: Readonly<{ projectId: ProjectId; tokenHash: string }>;
 }>;
 
@@ -32,11 +32,11 @@ type Resolve<R extends Resolved> = (
   needed: Role | null,
 ) => Promise<R>;
 
-/** Proves callers and finds what their roles are. */
+/** Authenticates callers and finds what their roles are. */
 export type Gate = Readonly<{
   /**
-   * @param forJobs whether the token of a job proves its caller as well
-   * @throws Refusal 403 `auth.token_invalid` and its kind when the access requires more than was proved
+   * @param forJobs whether the token of a job authenticates its caller as well
+   * @throws Refusal 403 `auth.token_invalid` and its kind when the access requires more than was authenticated
    */
   caller: (ctx: Context, access: Access, forJobs?: boolean) => Promise<Caller>;
   /** Each: @throws Refusal 404 when there is no such thing, 403 when the caller's role is too low */

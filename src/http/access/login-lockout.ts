@@ -24,7 +24,7 @@ export type Lockout = Readonly<{
    */
   guard: <Found>(attempt: Attempt, check: () => Promise<Found | null>) => Promise<Found | null>;
   /**
-   * The person has proved at this address who they are, otherwise than by the password: guesses made
+   * The person has authenticated at this address, otherwise than by the password: guesses made
    * elsewhere do not keep them out here.
    */
   know: (attempt: Attempt) => Promise<void>;

@@ -17,7 +17,7 @@ const Ticket = z.object({
   /** Of the password at the time: another one since then makes the ticket worthless. */
   passwordMark: z.string(),
 });
-/** Held by a visitor who proved the first factor and has to prove the second. It grants no access by itself. */
+/** Held by a visitor who gave the first factor and has to give the second. It grants no access by itself. */
 export type Ticket = Readonly<z.output<typeof Ticket>>;
 
 /** The ticket as a cookie, which the browser can read but not change. */

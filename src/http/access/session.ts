@@ -60,26 +60,26 @@ export type SignIn = Readonly<{
   /** Where the person wanted to go; anything but a path of ours is not gone to. */
   returnTo: unknown;
   /**
-   * Whether the proof still holds, checked once the session is in the log: a password that was changed
+   * Whether the authentication still holds, checked once the session is in the log: a password that was changed
    * meanwhile opens nothing.
    */
   stillTrue?: (user: UserRow) => boolean;
 }>;
 
 /**
- * Logs in a user who has proved their identity, by whatever method, or requests their second factor
+ * Logs in a user who is authenticated, by whatever method, or requests their second factor
  * first.
  *
  * @throws Refusal 403 `auth.refused` for blocked and forgotten people, `auth.unconfirmed`
  */
-export async function signIn(visit: Visit, proof: SignIn, deps: Deps): Promise<PageAnswer> {
-  const user = await mayComeIn(proof.userId, deps);
-  if (!(await deps.secondFactor.isRequired(user.id))) return await openSession(visit, proof, deps);
-  if (proof.stillTrue?.(user) === false) throw refused();
+export async function signIn(visit: Visit, signedIn: SignIn, deps: Deps): Promise<PageAnswer> {
+  const user = await mayComeIn(signedIn.userId, deps);
+  if (!(await deps.secondFactor.isRequired(user.id))) return await openSession(visit, signedIn, deps);
+  if (signedIn.stillTrue?.(user) === false) throw refused();
   const ticket = {
     userId: user.id,
-    via: proof.via,
-    returnTo: returnPath(proof.returnTo, home),
+    via: signedIn.via,
+    returnTo: returnPath(signedIn.returnTo, home),
     until: deps.now().getTime() + ticketSeconds * 1_000,
     passwordMark: markOf(deps.vault, user),
   };
@@ -99,11 +99,11 @@ function refused(): Refusal {
 }
 
 /**
- * Opens a session for a user who has proved all factors; others come by signIn. It is always a new
+ * Opens a session for a user who has given all factors; others come by signIn. It is always a new
  * one, so that a cookie which an attacker planted before is worthless.
  */
-export async function openSession(visit: Visit, proof: SignIn, deps: Deps): Promise<PageAnswer> {
-  const { userId, via, stillTrue = () => true } = proof;
+export async function openSession(visit: Visit, signedIn: SignIn, deps: Deps): Promise<PageAnswer> {
+  const { userId, via, stillTrue = () => true } = signedIn;
   const secret = randomBytes(secretBytes).toString("base64url");
   const sessionId = SessionId.parse(randomUUID());
   const agent = visit.header("user-agent").slice(0, userAgentMax);
@@ -133,7 +133,7 @@ export async function openSession(visit: Visit, proof: SignIn, deps: Deps): Prom
     await endSession(visit.session, "RENEWED", visit, deps);
   }
   return {
-    redirect: returnPath(proof.returnTo, home),
+    redirect: returnPath(signedIn.returnTo, home),
     cookies: [{ name: "session", value: secret }, { name: "visitor" }],
   };
 }

@@ -24,7 +24,7 @@ const keyForm = /^[\x21-\x7e]{1,255}$/;
 export type Keyed = Readonly<{
   /** Whose key it is: a user's id; without a token, see `strangerOf`. */
   callerId: string;
-  /** Narrows whose key it is: the project of a caller who was proved by the token of a job. */
+  /** Narrows whose key it is: the project of a caller who was authenticated by the token of a job. */
   jobProjectId?: string | undefined;
   operationId: string;
   key: string;

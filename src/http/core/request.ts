@@ -17,7 +17,7 @@ export type RequestContext = Readonly<{
   scopes: ReadonlySet<Scope>;
   /** When the caller's token expires, if it does. */
   expiresAt?: NonNullable<Caller["expiresAt"]>;
-  /** Of a caller who was proved by the token of a job. */
+  /** Of a caller who was authenticated by the token of a job. */
   job?: NonNullable<Caller["job"]>;
   /** Address of the peer. Headers that claim another one are not believed. */
   ip: string;

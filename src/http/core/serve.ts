@@ -58,7 +58,7 @@ export async function serve(
   }
 }
 
-/** One request at one declared operation: prove, authorise, parse, handle, answer, in this order. */
+/** One request at one declared operation: authenticate, authorise, parse, handle, answer, in this order. */
 async function serveInOrder(
   ctx: Context,
   matched: MatchedRoute,
@@ -66,7 +66,7 @@ async function serveInOrder(
 ): Promise<void> {
   const { route } = matched;
   noteOperation(ctx, route.operationId);
-  // An application proves itself in the handler: its answer is not for another caller with the same key.
+  // An application authenticates in the handler: its answer is not for another caller with the same key.
   const isRepeatable = route.method === "post" && route.access !== "client";
   const key = isRepeatable ? ctx.get("idempotency-key") : "";
   const gateDeps = { deps, gate };

@@ -1,7 +1,7 @@
 import { documentReader } from "../../platform/parser/document-reader.ts";
 import { parsePackument, type PackumentAnswer, type PackumentQuestion } from "./packument.ts";
 
-/** The same as `askPackument`, large documents in a process; see documentReader. */
+/** The same as `parsePackument`, large documents in a process; see documentReader. */
 export const readPackument = documentReader<PackumentQuestion, PackumentAnswer>({
   parse: parsePackument,
   module: "package/npm/packument-task",

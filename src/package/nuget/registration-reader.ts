@@ -5,7 +5,7 @@ import {
   type RegistrationQuestion,
 } from "./registration.ts";
 
-/** The same as `askRegistration`, large documents in a process; see documentReader. */
+/** The same as `parseRegistration`, large documents in a process; see documentReader. */
 export const readRegistration = documentReader<RegistrationQuestion, RegistrationAnswer>({
   parse: parseRegistration,
   module: "package/nuget/registration-task",

@@ -5,7 +5,7 @@ import {
   type SimpleIndexQuestion,
 } from "./simple-index.ts";
 
-/** The same as `askSimpleIndex`, large lists in a process; see documentReader. */
+/** The same as `parseSimpleIndex`, large lists in a process; see documentReader. */
 export const readSimpleIndex = documentReader<SimpleIndexQuestion, SimpleIndexAnswer>({
   parse: parseSimpleIndex,
   module: "package/pypi/simple-index-task",

@@ -44,7 +44,7 @@ export async function spool(
   directory: string,
   options: SpoolOptions,
 ): Promise<SpooledContent> {
-  const { digestOf, ...spooled } = await gather(source, directory, options, hashNames);
+  const { digestOf, ...spooled } = await spoolFrom(source, directory, options, hashNames);
   const [md5, sha1, sha256, sha512] = hashNames.map(digestOf) as [string, string, string, string];
   return { ...spooled, digests: { md5, sha1, sha256, sha512 } };
 }
@@ -59,11 +59,11 @@ export async function spoolPlain(
   directory: string,
   options: SpoolOptions,
 ): Promise<Spooled> {
-  const { file, digest, bytes } = await gather(source, directory, options, ["sha256"]);
+  const { file, digest, bytes } = await spoolFrom(source, directory, options, ["sha256"]);
   return { file, digest, bytes };
 }
 
-async function gather(
+async function spoolFrom(
   source: Readable,
   directory: string,
   { bytesMax, room, expected, signal }: SpoolOptions,

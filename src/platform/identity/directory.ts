@@ -100,7 +100,7 @@ export function openDirectory(
         return await search(client, settings, wanted);
       }),
     authenticate: async (settings, dn, password) => {
-      // RFC 4513, 5.1.2: without a password the bind succeeds and proves nothing.
+      // RFC 4513, 5.1.2: without a password the bind succeeds and authenticates nobody.
       if (password === "") return false;
       const { ResultCodeError } = await library();
       const tried = dn ?? `cn=${randomBytes(12).toString("hex")},${settings.baseDn}`;

@@ -18,8 +18,8 @@ export async function readSamlResponse(
   now: Date,
 ): Promise<SamlIdentity> {
   const answer = await answerOf({ kind: "response", parties, response, now });
-  invariant("proof" in answer, "a proof was requested");
-  return answer.proof;
+  invariant("identity" in answer, "an identity was requested");
+  return answer.identity;
 }
 
 /** `samlSsoUrl` in a process. @throws SamlRefused, ParserBusy */

@@ -6,7 +6,7 @@ export type SamlQuestion =
   | Readonly<{ kind: "metadata"; metadata: string; issuer: string }>;
 
 export type SamlAnswer =
-  | Readonly<{ proof: SamlIdentity }>
+  | Readonly<{ identity: SamlIdentity }>
   | Readonly<{ ssoUrl: string }>
   | Readonly<{ refused: string }>;
 
@@ -17,7 +17,7 @@ export async function run(question: SamlQuestion): Promise<SamlAnswer> {
       return { ssoUrl: samlSsoUrl(question.metadata, question.issuer) };
     }
     const { parties, response, now } = question;
-    return { proof: await verifySamlResponse(parties, response, now) };
+    return { identity: await verifySamlResponse(parties, response, now) };
   } catch (error) {
     if (error instanceof SamlRefused) return { refused: error.message };
     throw error;

@@ -42,8 +42,8 @@ export async function samlRequestUrl(
   parties: SamlParties,
   { ssoUrl, requestId }: Readonly<{ ssoUrl: string; requestId: string }>,
 ): Promise<string> {
-  const asking = { entryPoint: ssoUrl, generateUniqueId: () => requestId };
-  const library = await libraryFor(parties, asking);
+  const login = { entryPoint: ssoUrl, generateUniqueId: () => requestId };
+  const library = await libraryFor(parties, login);
   return await library.getAuthorizeUrlAsync("", undefined, {});
 }
 

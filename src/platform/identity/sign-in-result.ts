@@ -40,7 +40,7 @@ export async function firstUse(
   return inserted.length === 1;
 }
 
-/** Stores the proof of a login at a provider. @returns the code with which the browser takes it, once */
+/** Stores the result of a login at a provider. @returns the code with which the browser takes it, once */
 export async function storeSignIn(
   { db, vault, now }: Deps,
   connectionId: string,
@@ -57,7 +57,7 @@ export async function storeSignIn(
   return code;
 }
 
-/** Takes the proof of a code; undefined when the code is unknown, used or expired. */
+/** Takes the result of a code; undefined when the code is unknown, used or expired. */
 export async function takeSignIn(
   { db, vault, now }: Deps,
   connectionId: string,

@@ -14,7 +14,7 @@ const perCallerMax = 32;
 const waitingMax = 8 * perCallerMax;
 
 /**
- * The same as `ask`, but a large document is read in a process, whose module exports the same function.
+ * The same as `parse`, but a large document is read in a process, whose module exports the same function.
  *
  * @returns what answers undefined when a document takes too much time or memory
  * @throws ParserBusy

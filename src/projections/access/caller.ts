@@ -69,7 +69,7 @@ export type GrantHolderRow = Pick<UserRow, "is_admin" | "password_hash"> &
   Pick<TokenCallerRow, "user_id" | "application_id" | "owner_id"> &
   Readonly<{ expires_at: Date | null }>;
 
-/** The user of such a token, in one round trip; undefined when they, or what they proved themselves by, are gone. */
+/** The user of such a token, in one round trip; undefined when they, or what they authenticated with, are gone. */
 export function findGrantHolder(db: Knex, credential: GrantCredential): Promise<GrantHolderRow | undefined> {
   const query = db("app_user")
     .where("app_user.id", credential.userId)

@@ -3,7 +3,7 @@ import type { UserId } from "../../events/core/ids.ts";
 import type { Role } from "../../events/core/role.ts";
 import type { ProjectRow } from "../../projections/project/project.ts";
 
-/** Who fetches or pushes, as far as they proved it, whichever way they came. */
+/** Who fetches or pushes, as far as they are authenticated, whichever way they came. */
 export type GitCaller = Readonly<{
   actor: Actor;
   userId: UserId | null;

@@ -56,14 +56,14 @@ export function gitConnections({ db, onChange, log, now }: GitConnectionsDeps): 
       const byApplication = actor.via === "oauth";
       const connection = { userId, tokenId: actor.tokenId, byApplication, sshKeyId, cut };
       running.add(connection);
-      // Proving who calls takes a while, and they may have been blocked in it.
+      // Authentication takes a while, and they may have been blocked in it.
       check(connection);
       return () => void running.delete(connection);
     },
   };
 }
 
-/** Whether the user, and what they proved themselves by, are still good: neither gone nor expired. */
+/** Whether the user, and what they authenticated with, are still good: neither gone nor expired. */
 export async function mayGoOn(
   db: Knex,
   connection: Omit<Connection, "cut">,

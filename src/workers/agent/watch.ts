@@ -158,7 +158,7 @@ export async function lookAt(
     await failed(deps, row, { reason, rules });
     return undefined;
   }
-  // A projections process of an earlier release shows the start of the run alone, and no token: no agent can prove it.
+  // A projections process of an earlier release shows the start of the run alone, and no token: no agent can authenticate for it.
   const givenAt = row.assigned_at ?? row.started_at;
   if (givenAt === null) return undefined;
   const left = confirmMs - (now - Math.max(upSince, Number(givenAt)));

@@ -79,7 +79,7 @@ const startedFor = async (
   sourceCommit: ObjectId | null,
 ): Promise<UserId | null> => (sourceCommit === null ? row.author_id : pusherOf(db, row));
 
-/** Reads the request once it has a seat: it may be closed, and its user lose rights, while it waits. */
+/** Reads the request once it has a slot: it may be closed, and its user lose rights, while it waits. */
 async function create(
   { mergeRequestId, sourceCommit, metadata, eventId }: z.output<typeof Payload>,
   deps: WorkerDeps,

@@ -1,7 +1,7 @@
 import { pipelinesBusy, waitingPerUserMax } from "../../pipeline-file/compiler.ts";
 import { Limit } from "../../platform/limit.ts";
 
-/** Those of one user that are created or wait for a seat: two pushes of as many refs as start pipelines. */
+/** Those of one user that are created or wait for a slot: two pushes of as many refs as start pipelines. */
 const perUserMax = 200;
 /** How many jobs that create a pipeline a worker takes at once: a user leaves as many to others. */
 export const creationsAtOnce = 2 * perUserMax;

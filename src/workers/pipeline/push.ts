@@ -81,7 +81,7 @@ export const pipelineCreateWorker = defineWorker({
   },
 });
 
-/** Among those that have a seat: one without could wait for the seat of another that waits for its turn. */
+/** Among those that have a slot: one without could wait for the slot of another that waits for its turn. */
 async function createInTurn(payload: z.output<typeof Payload>, deps: WorkerDeps): Promise<void> {
   const turn = takeTurn(payload.metadata.commandId, BigInt(payload.position));
   try {

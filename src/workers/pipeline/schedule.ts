@@ -53,7 +53,7 @@ export const scheduleWorker = defineWorker({
   },
 });
 
-/** Reads the schedule once it has a seat: its user may lose rights while it waits. */
+/** Reads the schedule once it has a slot: its user may lose rights while it waits. */
 async function runDue(
   { scheduleId, projectId, dueAt }: z.output<typeof Payload>,
   deps: WorkerDeps,

@@ -159,8 +159,8 @@ describe("a file of a Python project", () => {
     );
 
   it("says what it requires of Python", async () => {
-    const asks = wheel("acme_pad", "1.0", "Requires-Python: >=3.9\n");
-    expect(await check(asks, "acme_pad-1.0-py3-none-any.whl")).to.equal(">=3.9");
+    const metadata = wheel("acme_pad", "1.0", "Requires-Python: >=3.9\n");
+    expect(await check(metadata, "acme_pad-1.0-py3-none-any.whl")).to.equal(">=3.9");
     const plain = wheel("acme_pad", "1.0");
     expect(await check(plain, "acme_pad-1.0-py3-none-any.whl")).to.equal(null);
   });

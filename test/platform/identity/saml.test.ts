@@ -30,7 +30,7 @@ const encoded = (xml: string) => Buffer.from(xml).toString("base64");
 
 async function refuses(work: Promise<SamlIdentity>, why: RegExp): Promise<void> {
   const error = await work.then(
-    (proof) => expect.fail(`it was accepted: ${JSON.stringify(proof)}`),
+    (identity) => expect.fail(`it was accepted: ${JSON.stringify(identity)}`),
     (thrown: unknown) => thrown,
   );
   expect(error).to.be.instanceOf(SamlRefused);
@@ -41,12 +41,12 @@ describe("an answer of a SAML provider", () => {
   for (const signed of ["assertion", "response"] as const) {
     it(`reports who was proved when its ${signed} is signed`, async () => {
       const begunAt = Date.now();
-      const proof = await verify(await answerOf({ signed }));
-      expect(proof).to.include({ inResponseTo: "_request", nameId: "anna-1" });
-      expect(proof.subject).to.equal(JSON.stringify([persistent, "anna-1"]));
-      expect(proof.attributes.get("email")).to.equal("anna@example.org");
-      expect(proof.assertionId).to.match(/^_[0-9a-f]{24}$/);
-      const secondsLeft = (at: number) => (proof.expiresAt.getTime() - at) / 1_000;
+      const identity = await verify(await answerOf({ signed }));
+      expect(identity).to.include({ inResponseTo: "_request", nameId: "anna-1" });
+      expect(identity.subject).to.equal(JSON.stringify([persistent, "anna-1"]));
+      expect(identity.attributes.get("email")).to.equal("anna@example.org");
+      expect(identity.assertionId).to.match(/^_[0-9a-f]{24}$/);
+      const secondsLeft = (at: number) => (identity.expiresAt.getTime() - at) / 1_000;
       expect(secondsLeft(begunAt)).to.be.at.least(355);
       expect(secondsLeft(Date.now())).to.be.at.most(361);
     });
@@ -280,9 +280,9 @@ describe("a comment in a name", () => {
       // Comments are no part of what is signed, so this is still signed.
       const commented = answer.replace("example.org.evil", "example.org<!-- x -->.evil");
       expect(commented).not.to.equal(answer);
-      const proof = await verify(encoded(commented)).catch((error: unknown) => error);
-      if (proof instanceof SamlRefused) return;
-      expect((proof as SamlIdentity).nameId).to.equal(nameId);
+      const identity = await verify(encoded(commented)).catch((error: unknown) => error);
+      if (identity instanceof SamlRefused) return;
+      expect((identity as SamlIdentity).nameId).to.equal(nameId);
     });
   }
 
@@ -290,8 +290,8 @@ describe("a comment in a name", () => {
     const attributes = { email: "admin@example.org.evil.example" };
     const answer = decoded(await answerOf({ attributes }));
     const commented = answer.replace("example.org.evil", "example.org<!-- x -->.evil");
-    const proof = await verify(encoded(commented));
-    expect(proof.attributes.get("email")).to.equal(attributes.email);
+    const identity = await verify(encoded(commented));
+    expect(identity.attributes.get("email")).to.equal(attributes.email);
   });
 });
 

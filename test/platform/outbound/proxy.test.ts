@@ -54,7 +54,7 @@ const credentials = ({ proxyUrl }: ProxyGrant): string => {
 /** A request in clear, as a program sends it to its proxy. */
 async function send(grant: ProxyGrant, url: string, body = "", authorization = credentials(grant)) {
   const { port } = new URL(grant.proxyUrl);
-  const asking = request({
+  const sent = request({
     port,
     host: "127.0.0.1",
     path: url,
@@ -62,7 +62,7 @@ async function send(grant: ProxyGrant, url: string, body = "", authorization = c
     headers: { "proxy-authorization": authorization, host: new URL(url).host },
     agent: false,
   }).end(body);
-  const [response] = (await once(asking, "response")) as [IncomingMessage];
+  const [response] = (await once(sent, "response")) as [IncomingMessage];
   return { status: response.statusCode, headers: response.headers, body: await text(response) };
 }
 

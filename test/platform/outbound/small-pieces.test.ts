@@ -67,8 +67,8 @@ describe("an answer of an upstream in small pieces", () => {
     const grant = await proxy.open(url, pieces);
     const { port, username, password } = new URL(grant.proxyUrl);
     const headers = { "proxy-authorization": basicAuth(username, password) };
-    const asking = request({ host: "127.0.0.1", port, path: url, headers, agent: false }).end();
-    const [answer] = (await once(asking, "response")) as [Readable];
+    const sent = request({ host: "127.0.0.1", port, path: url, headers, agent: false }).end();
+    const [answer] = (await once(sent, "response")) as [Readable];
     const seen = await read(answer);
     expect(seen.text).to.equal(text.join(""));
     expect(seen.pieces).to.be.below(1_000);

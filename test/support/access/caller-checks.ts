@@ -8,17 +8,17 @@ import { mustBe } from "./call.ts";
 import type { Check, Given } from "./matrix.ts";
 import { inTurn } from "./sample.ts";
 
-/** What a caller has to prove, whatever the route is about. */
+/** How a caller has to authenticate, whatever the route is about. */
 export function callerChecks({ world, calls, extent, tokenWithout }: Given): readonly Check[] {
   const { anna, root } = world;
   const nobody = { name: "a client without a token" };
   const administrator = { name: "an administrator", token: root.token };
   const some = inTurn(extent === "whole" ? 4 : 1);
-  const ownProof = ["anonymous", "basic", "client", "agent"];
+  const ownAuthentication = ["anonymous", "basic", "client", "agent"];
 
   return [
     {
-      title: "opens nothing to a token where clients and agents prove themselves",
+      title: "opens nothing to a token where clients and agents authenticate themselves",
       appliesTo: ({ access }) => access === "client" || access === "agent",
       async run(route) {
         const call = { route, by: administrator, values: {} };
@@ -38,7 +38,7 @@ export function callerChecks({ world, calls, extent, tokenWithout }: Given): rea
     },
     {
       title: "refuses callers without a token, and with a malformed or unknown one",
-      appliesTo: ({ access }) => !ownProof.includes(access),
+      appliesTo: ({ access }) => !ownAuthentication.includes(access),
       async run(route) {
         const { anonymousWhen } = route;
         const isOpen = anonymousWhen !== undefined && settingsDefaults[anonymousWhen] === true;

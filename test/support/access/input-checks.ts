@@ -62,7 +62,7 @@ export function inputChecks(given: Given): readonly Check[] {
       run: async (route) => expect(() => route.body?.parse(sampleBody(route))).not.to.throw(),
     },
     {
-      title: "refuses a client of OAuth that does not prove itself, as OAuth says",
+      title: "refuses a client of OAuth that does not authenticate, as OAuth says",
       appliesTo: ({ access, form }) => access === "client" && form === true,
       run: (route) => refusesClients(route, given),
     },

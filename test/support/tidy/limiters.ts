@@ -44,10 +44,10 @@ export const limitersElsewhere: Readonly<Record<string, string>> = {
   "platform/identity/directory.ts": "depth of a document",
   "platform/limit.ts": "Limit",
   "platform/parser/parser.ts": "keeps processes; Limit bounds their tasks",
-  "projections/core/batch.ts": "gathers a batch of one reader",
+  "projections/core/batch.ts": "collects a batch of one reader",
   "services/merge-request/follow-line.ts": "an offset",
   "workers/core/channel.ts": "a buffer between one writer and one reader",
-  "workers/core/reactor-loop.ts": "gathers a batch of one reader",
+  "workers/core/reactor-loop.ts": "collects a batch of one reader",
 };
 
 const lastName = (path: string): string => path.replaceAll(/^.*[.#]/g, "");

@@ -119,7 +119,7 @@ describe("deliveries after a crash", () => {
     expect(await lostDeliveries(bench.deps)).to.deep.equal([]);
   });
 
-  it("show as a standing line while nobody works on them", async () => {
+  it("show as a stalled queue while no worker delivers them", async () => {
     const webhook = await bench.given();
     await bench.inLine(webhook);
     await bench.inLine(webhook);

@@ -13,9 +13,9 @@ export type FeedReader = Readonly<{
   wake: () => void;
   /** Nothing came for a while. */
   beat: () => void;
-  /** In milliseconds since 1970; infinite when the proof of the caller does not expire. */
+  /** In milliseconds since 1970; infinite when the caller's authentication does not expire. */
   expiresAtMs: number;
-  /** The proof of the caller has expired. */
+  /** The caller's authentication has expired. */
   expire: () => void;
   /** The process is about to end. */
   end: () => void;

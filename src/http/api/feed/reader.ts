@@ -14,7 +14,7 @@ export type Reading = Readonly<{
   /** Position that the client has got everything up to. */
   after: bigint;
   callerId: string;
-  /** When the proof of the caller expires, if it does. */
+  /** When the caller's authentication expires, if it does. */
   expiresAt?: Date | undefined;
   /** Checks whether the caller may still read this. @throws Refusal when not */
   mustStillMay: () => Promise<void>;

@@ -10,7 +10,7 @@ import type { Deps } from "../../core/deps.ts";
 const runningMax = 5;
 
 /** Each holds a connection while it waits for its turn and for the read models. */
-const asking = new Limit({ name: "webhook.replay_requests", total: 2, share: 1, whenFull: "wait" });
+const requestsAtOnce = new Limit({ name: "webhook.replay_requests", total: 2, share: 1, whenFull: "wait" });
 /** Those of one project wait for each other before they take a slot, so that the other one is for other projects. */
 const turns = keyedLock();
 
@@ -36,5 +36,5 @@ export function withinRunningLimit<Result>(
       const message = `At most ${runningMax} replays of a project run at once.`;
       throw new Refusal("conflict", "webhook_replay.too_many_running", message);
     });
-  return turns(projectId, () => asking.run(inTransaction));
+  return turns(projectId, () => requestsAtOnce.run(inTransaction));
 }

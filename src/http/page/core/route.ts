@@ -15,7 +15,7 @@ import type { Html } from "./html.ts";
  * - `anonymous`: everybody, logged in or not;
  * - `session`: who logged in; others are sent to the login page and back.
  *
- * What a page reads by `visit.ask` has the rights of the operations that it calls. Who is not logged in
+ * What a page reads by `visit.operations` has the rights of the operations that it calls. Who is not logged in
  * and may not read it is sent to the login page and back as well.
  */
 export type PageAccess = "anonymous" | "session";
@@ -73,7 +73,7 @@ type Declaration = Readonly<{
   /** verbNoun, as of other operations. */
   operationId: string;
   /**
-   * Another site may send the form, and its content proves itself (an assertion that is signed). It
+   * Another site may send the form, and its content authenticates itself (an assertion that is signed). It
    * is taken without the token that our own forms carry.
    */
   crossSite?: true;

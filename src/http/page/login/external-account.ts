@@ -27,7 +27,7 @@ import { commandDeps } from "../../core/command-deps.ts";
 import type { Deps } from "../../core/deps.ts";
 import type { Visit } from "../core/route.ts";
 
-/** A person whose identity a directory or provider has proved, and the attributes that it gives. */
+/** A person whom a directory or provider has authenticated, and the attributes that it gives. */
 export type ExternalPerson = Readonly<{
   /** The issuer, and its name for the person: unique and permanent. */
   subject: readonly [issuer: string, name: string];
@@ -48,7 +48,7 @@ export function identityOf({ connection, person }: AuthenticatedPerson): Identit
 }
 
 /**
- * The account of a person whose identity was proved elsewhere: the one the identity is linked to, else one
+ * The account of a person who was authenticated elsewhere: the one the identity is linked to, else one
  * that may be linked by its e-mail, else a new one.
  *
  * @throws Refusal 403 with why there is none

@@ -18,7 +18,7 @@ const Attempt = z.object({
   returnTo: z.string(),
   /** The account to connect this identity to, when its user requested that. */
   linkTo: UserId.nullable(),
-  /** What OpenID Connect has to compare and to prove in the end. */
+  /** What OpenID Connect has to compare and to check in the end. */
   nonce: z.string().optional(),
   codeVerifier: z.string().optional(),
   /** An assertion that no request caused leads to one request. */

@@ -33,9 +33,9 @@ const showRepositories = (scope: PageScope): PageRoute =>
       const of: Params = params;
       const lead = await leadIn(scope, of, visit);
       const input = { params: of, page: { number, size: pageSize } };
-      const asks = `list${scope.noun}RegistryRepositories`;
+      const operationId = `list${scope.noun}RegistryRepositories`;
       const { items, totalElements: total } = await visit.operations.list(
-        asks,
+        operationId,
         RegistryRepositoryView,
         input,
       );
@@ -68,8 +68,8 @@ const showRepository = (scope: PageScope): PageRoute =>
     async handle({ params, query: { page: number }, visit }, deps) {
       const of: Params = params;
       const lead = await leadIn(scope, of, visit);
-      const asks = `get${scope.noun}RegistryRepository`;
-      const repository = await visit.operations.one(asks, RegistryRepositoryView, { params: of });
+      const operationId = `get${scope.noun}RegistryRepository`;
+      const repository = await visit.operations.one(operationId, RegistryRepositoryView, { params: of });
       const input = { params: of, page: { number, size: pageSize } };
       const listed = await visit.operations.list(
         `list${scope.noun}RepositoryPackages`,

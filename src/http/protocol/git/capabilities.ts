@@ -17,12 +17,12 @@ let kept: Readonly<{ answer: Promise<Buffer>; until: number }> | undefined;
  */
 export function uploadCapabilities(start: () => PackProcess, now = Date.now()): Promise<Buffer> {
   if (kept !== undefined && kept.until > now) return kept.answer;
-  const asking = { answer: advertised(start()), until: now + keptMs };
-  kept = asking;
-  asking.answer.catch(() => {
-    if (kept === asking) kept = undefined;
+  const pending = { answer: advertised(start()), until: now + keptMs };
+  kept = pending;
+  pending.answer.catch(() => {
+    if (kept === pending) kept = undefined;
   });
-  return asking.answer;
+  return pending.answer;
 }
 
 async function advertised(child: PackProcess): Promise<Buffer> {

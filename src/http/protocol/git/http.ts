@@ -59,7 +59,7 @@ const limitsDefault = {
 } as const;
 
 /** A request for a list or a fetch has some hundreds of bytes; one with many ids is passed to git. */
-const askingBytesMax = 64 * 1024;
+const fetchRequestBytesMax = 64 * 1024;
 
 const secondVersion = "version=2";
 
@@ -170,7 +170,7 @@ async function answeredHere(
     ctx.body = capabilities;
     return true;
   }
-  const body = await smallBody(ctx, askingBytesMax);
+  const body = await smallBody(ctx, fetchRequestBytesMax);
   const answer = body && (await answerOf(body, repository, packs));
   if (answer === undefined || "body" in answer) return answer;
   if ("pack" in answer) sendPack(ctx, answer.pack);

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 
 import { type CommandRequest, parseCommandRequest } from "../../../git/command-request.ts";
 import type { KeptPack, KeptPacks } from "../../../git/kept-packs.ts";
-import { asksForKept, lsRefsAnswer, lsRefsParams } from "../../../git/ls-refs.ts";
+import { wantsKept, lsRefsAnswer, lsRefsParams } from "../../../git/ls-refs.ts";
 import type { Repository } from "../../../git/repository.ts";
 
 /** A request of protocol version 2 that was read. */
@@ -25,7 +25,7 @@ export async function answerOf(
   const request = parseCommandRequest(body);
   if (request?.command === "fetch") return packOf(request, body, repository, packs);
   const params = request && lsRefsParams(request);
-  const listing = params && (await repository.refListing(asksForKept(params)));
+  const listing = params && (await repository.refListing(wantsKept(params)));
   return params && listing ? { refs: lsRefsAnswer(params, listing) } : { body };
 }
 

@@ -76,12 +76,12 @@ async function isGood(grant: LfsGrant, { db, lfsTokens, now }: GrantDeps): Promi
     const row = await findUserById(db, userId);
     if (lfsTokens.passwordMark(row?.password_hash ?? null) !== passwordMark) return false;
   }
-  const proof = { tokenId: tokenId ?? null, sshKeyId: keyId ?? undefined };
-  return mayGoOn(db, { userId, ...proof, byApplication: false }, now());
+  const credential = { tokenId: tokenId ?? null, sshKeyId: keyId ?? undefined };
+  return mayGoOn(db, { userId, ...credential, byApplication: false }, now());
 }
 
 /**
- * A token for the transfers that follow. It is as good as what the caller proved themselves by:
+ * A token for the transfers that follow. It is as good as what the caller authenticated with:
  * requested with another such token, it ends with that one; requested with a password, it ends when
  * the password changes.
  */
@@ -92,7 +92,7 @@ export async function issueFor(
 ): Promise<IssuedLfsToken | undefined> {
   if (grant !== undefined) return tokens.issue({ ...grant, operation });
   const { userId, actor } = caller;
-  // An application's proof is looked up in another place: its own token goes on serving.
+  // An application's token is looked up elsewhere: its own token goes on serving.
   if (userId === null || actor.via === "oauth") return undefined;
   const row = actor.tokenId === null ? await findUserById(db, userId) : undefined;
   return tokens.issue({

@@ -94,7 +94,7 @@ function presenter(
     if (row !== undefined && Number(row.bytes) !== size) {
       return failed(422, `The object has ${row.bytes} bytes.`);
     }
-    // Without a token in the answer, git-lfs is to send what it proved itself by.
+    // Without a token in the answer, git-lfs is to send what it authenticated with.
     const found = { oid, size, authenticated: signed !== undefined };
     if (operation === "download") {
       if (row === undefined) return failed(404, "The project has no such object.");

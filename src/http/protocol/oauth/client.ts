@@ -11,7 +11,7 @@ export type TokenFields = Readonly<{
 
 /**
  * Which application calls (RFC 6749, 2.3): by id and secret in the header or in the body, not in both.
- * One without a server-side component has nothing to prove itself by and names only its id; if it
+ * One without a server-side component has nothing to authenticate with and names only its id; if it
  * sends a secret all the same, that has to be right.
  *
  * @throws OAuthRefusal 401 `invalid_client`, 400 `invalid_request`
@@ -42,7 +42,7 @@ function inHeader(header: string, fields: TokenFields): Named {
   if (id === undefined || secret === undefined) throw unauthenticated();
   const differs = fields.client_id !== undefined && fields.client_id !== id;
   if (differs || fields.client_secret !== undefined) {
-    throw new OAuthRefusal("invalid_request", "The client proves itself in more than one way.");
+    throw new OAuthRefusal("invalid_request", "The client authenticates in more than one way.");
   }
   return { id, secret };
 }

@@ -30,7 +30,7 @@ import { type ImageName, isImageName, readImageName, unknownName } from "./name.
 
 export type ContainerAccessDeps = RegistryAccessDeps & Readonly<{ tokens: ContainerTokens }>;
 
-/** `again` checks once more what was found: what the caller proved themselves by, and their right. */
+/** `again` checks once more what was found: what the caller authenticated with, and their right. */
 export type ContainerAccess = RegistryAccess & Readonly<{ again: () => Promise<void> }>;
 
 /** Who calls: by a token of this registry, or by what other registries take as well. */
@@ -201,7 +201,7 @@ export async function issueToken(ctx: Context, deps: ContainerAccessDeps) {
   return { token, access_token: token, expires_in: containerTokenSeconds, issued_at };
 }
 
-/** A token is no proof for another one: it would never end. */
+/** A token does not authorize another one: it would never end. */
 async function tokenCaller(ctx: Context, deps: ContainerAccessDeps): Promise<Caller> {
   try {
     return await registryCaller(ctx, deps);
@@ -235,7 +235,7 @@ async function allowedOf(
   actions: readonly string[],
   deps: ContainerAccessDeps,
 ): Promise<readonly ContainerAction[]> {
-  const asks = (action: string) => actions.includes(action) || actions.includes("*");
+  const requests = (action: string) => actions.includes(action) || actions.includes("*");
   const may = async (right: Right): Promise<boolean> => {
     try {
       const { repository } = await accessOf(caller, readImageName(full).native, right, deps);
@@ -246,9 +246,9 @@ async function allowedOf(
     }
   };
   // Deletion is requested as `delete`, and needs the right to write.
-  const wantsPush = asks("push") || asks("delete");
+  const wantsPush = requests("push") || requests("delete");
   return [
-    ...(asks("pull") && (await may("read")) ? (["pull"] as const) : []),
+    ...(requests("pull") && (await may("read")) ? (["pull"] as const) : []),
     ...(wantsPush && (await may("write")) ? (["push"] as const) : []),
   ];
 }

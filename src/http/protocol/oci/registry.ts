@@ -105,8 +105,8 @@ async function answerCall(ctx: Context, deps: Using): Promise<void> {
   const { caller, repository, again: mustStill } = access;
   noteCaller(ctx, caller.userId);
   await deps.limit(ctx, caller, peerOf(ctx));
-  const proved = { caller, resolved: undefined, admission: mustStill };
-  const request = requestContext(ctx, deps, { ...proved, commandId: randomUUID(), immutable: {} });
+  const authenticated = { caller, resolved: undefined, admission: mustStill };
+  const request = requestContext(ctx, deps, { ...authenticated, commandId: randomUUID(), immutable: {} });
   const readable: ContainerRequest["readable"] = (other) => readableImage(ctx, other, deps);
   await asCaller(caller.userId ?? neighbourhoodOf(peerOf(ctx)), async () => {
     const about = { ctx, name, params, repository, caller, request, mustStill, readable };

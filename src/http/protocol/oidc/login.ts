@@ -69,8 +69,8 @@ const callback = page({
   async handle({ params: { connectionId }, visit }, deps) {
     const connection = await openConnection("OIDC", connectionId, deps);
     const attempt = await mustHaveBegun(visit, connectionId, deps);
-    const proof = await redeemed(connection, attempt, visit, deps);
-    const person = personOf(connection, proof);
+    const identity = await redeemed(connection, attempt, visit, deps);
+    const person = personOf(connection, identity);
     return await finishLogin({ connection, person }, attempt, visit, deps);
   },
 });
@@ -124,8 +124,8 @@ function isOutage(error: unknown): boolean {
   return "syscall" in error || (error.cause !== undefined && isOutage(error.cause));
 }
 
-function personOf({ details }: ConnectionOf<"OIDC">, proof: OidcIdentity): ExternalPerson {
-  const { subject, email, emailVerified, username, name, surname } = proof;
+function personOf({ details }: ConnectionOf<"OIDC">, identity: OidcIdentity): ExternalPerson {
+  const { subject, email, emailVerified, username, name, surname } = identity;
   const alias = username ?? email ?? "";
   return {
     subject: [details.issuer, subject],

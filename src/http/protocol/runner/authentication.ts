@@ -70,7 +70,7 @@ export async function agentOf(
 }
 
 /**
- * The agent that a request proves to come from. Its contact is noted, and a new token that it uses for
+ * The authenticated agent of a request. Its contact is noted, and a new token that it uses for
  * the first time is confirmed, which ends the former one.
  *
  * @throws Refusal 403

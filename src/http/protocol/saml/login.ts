@@ -106,7 +106,7 @@ async function partiesOf(
 
 const responseLengthMax = 700_000;
 
-/** What waits for the browser: the request that was answered, and who was proved. */
+/** What waits for the browser: the request that was answered, and who was authenticated. */
 const Kept = z.object({ inResponseTo: z.string(), person: SamlPerson });
 
 const consume = page({
@@ -119,16 +119,16 @@ const consume = page({
   form: z.object({ SAMLResponse: z.string().min(1).max(responseLengthMax) }),
   async handle({ params: { connectionId }, form, visit }, deps) {
     const connection = await openConnection("SAML", connectionId, deps);
-    const proof = await verified(connection, form.SAMLResponse, visit, deps);
+    const identity = await verified(connection, form.SAMLResponse, visit, deps);
     const own = `/login/saml/${connectionId}`;
     // No request of ours caused it: it may come from another user's browser. A new request is made.
-    if (proof.inResponseTo === null) return { redirect: `${own}?unasked=1` };
-    const { assertionId, expiresAt: until, inResponseTo } = proof;
+    if (identity.inResponseTo === null) return { redirect: `${own}?unasked=1` };
+    const { assertionId, expiresAt: until, inResponseTo } = identity;
     if (!(await firstUse(deps, { connectionId, assertionId, until }))) {
       deps.log.warn({ connectionId, requestId: visit.requestId }, "SAML assertion came again");
       throw refused();
     }
-    const kept: z.input<typeof Kept> = { inResponseTo, person: personOf(connection, proof) };
+    const kept: z.input<typeof Kept> = { inResponseTo, person: personOf(connection, identity) };
     const code = await storeSignIn(deps, connectionId, kept);
     return { redirect: `${own}/finish?code=${code}` };
   },

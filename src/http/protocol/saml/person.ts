@@ -24,19 +24,19 @@ const attributeNames = {
 
 const emailFormat = "urn:oasis:names:tc:SAML:1.1:nameid-format:emailAddress";
 
-export function personOf({ details }: ConnectionOf<"SAML">, proof: SamlIdentity): ExternalPerson {
+export function personOf({ details }: ConnectionOf<"SAML">, identity: SamlIdentity): ExternalPerson {
   const first = (names: readonly string[]): string | null => {
     for (const name of names) {
-      const value = proof.attributes.get(name);
+      const value = identity.attributes.get(name);
       if (value !== undefined) return value;
     }
     return null;
   };
-  const named = proof.nameIdFormat === emailFormat ? proof.nameId : null;
+  const named = identity.nameIdFormat === emailFormat ? identity.nameId : null;
   const email = first(attributeNames.email) ?? named;
-  const alias = first(attributeNames.alias) ?? email ?? proof.nameId;
+  const alias = first(attributeNames.alias) ?? email ?? identity.nameId;
   return {
-    subject: [details.idpIssuer, proof.subject],
+    subject: [details.idpIssuer, identity.subject],
     email,
     // SAML has no word for it: the administrator says for the connection whether it is.
     emailVerified: true,

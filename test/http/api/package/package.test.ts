@@ -223,7 +223,7 @@ async function fetchAndLeave(at: string, bytes: number): Promise<void> {
   const { hostname, port } = new URL(app.url);
   const headers = { authorization: `token ${token}` };
   await new Promise<void>((resolve, reject) => {
-    const asking = request({ hostname, port, path: base + at, headers, agent: false }, (answer) => {
+    const sending = request({ hostname, port, path: base + at, headers, agent: false }, (answer) => {
       let left = bytes;
       answer.on("data", (chunk: Buffer) => {
         left -= chunk.length;
@@ -231,7 +231,7 @@ async function fetchAndLeave(at: string, bytes: number): Promise<void> {
       });
       answer.once("close", resolve);
     });
-    asking.once("error", reject).end();
+    sending.once("error", reject).end();
   });
 }
 

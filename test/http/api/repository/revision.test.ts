@@ -42,7 +42,7 @@ const names = (): readonly string[] => [
 ];
 
 /** Routes that take a commit, with their answers when it is found. */
-const asking: readonly (readonly [string, (name: string) => string])[] = [
+const paths: readonly (readonly [string, (name: string) => string])[] = [
   ["a commit", (name) => `/commit/${name}`],
   ["the files of a commit", (name) => `/commit/${name}/file`],
   ["a diff", (name) => `/commit/${name}/diff?filePath=b.txt`],
@@ -55,7 +55,7 @@ const asking: readonly (readonly [string, (name: string) => string])[] = [
 ];
 
 describe("the name of a commit", () => {
-  for (const [what, path] of asking) {
+  for (const [what, path] of paths) {
     it(`is a hash, an abbreviation, a branch, a tag or HEAD for ${what}`, async () => {
       const wanted = (await get(path(head))).text;
       for (const name of names()) {
@@ -73,7 +73,7 @@ describe("the name of a commit", () => {
     });
   }
 
-  for (const [what, path] of asking.slice(1, 6)) {
+  for (const [what, path] of paths.slice(1, 6)) {
     it(`makes ${what} immutable by a full hash alone`, async () => {
       const found = [];
       for (const name of [head, head.slice(0, 10), "main", "HEAD"]) {

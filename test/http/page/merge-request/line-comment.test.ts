@@ -64,11 +64,11 @@ describe("discussions at the lines of a merge request", () => {
   });
 
   it("are those of the files that are shown, where there are more than are read", async () => {
-    const asks: unknown[] = [];
+    const queries: unknown[] = [];
     const own = { ...discussion({ newPath: "b", oldPath: "a", newLine: 2 }).one };
     const operations = {
       async list(_: string, __: unknown, { query }: Readonly<{ query?: unknown }>) {
-        asks.push(query);
+        queries.push(query);
         return query === undefined
           ? { items: [], totalElements: 101 }
           : { items: [own], totalElements: 501 };
@@ -77,7 +77,7 @@ describe("discussions at the lines of a merge request", () => {
     const shown = file("b", "a");
     const visit = { operations } as unknown as Visit;
     const talk = await lineTalk("", view, [shown, file("c", "/dev/null")], visit);
-    expect(asks).to.deep.equal([undefined, { filePath: ["b", "a", "c"] }]);
+    expect(queries).to.deep.equal([undefined, { filePath: ["b", "a", "c"] }]);
     const { below } = await talk.partsOf(shown);
     expect(below?.(line(2))?.markup).to.include("First");
     expect(talk.hint?.markup).to.include("The first 500 discussions of these files");

@@ -48,7 +48,7 @@ async function recordedPushes(project: TestProject): Promise<number> {
 }
 
 describe("the right to fetch and push", () => {
-  it("is proved by an account's password, a token as password, or a token header", async () => {
+  it("is authenticated by an account's password, a token as password, or a token header", async () => {
     const ways = [
       basicAuth("anna", password),
       basicAuth("anna", anna.token),
@@ -71,7 +71,7 @@ describe("the right to fetch and push", () => {
     "Bearer x",
   ];
   for (const authorization of wrong) {
-    it(`is not proved by ${JSON.stringify(authorization)}: 401 requests credentials again`, async () => {
+    it(`is not authenticated by ${JSON.stringify(authorization)}: 401 requests credentials again`, async () => {
       const answer = await refs(open.path, "git-upload-pack", authorization);
       expect(answer.status).to.equal(401);
       expect(answer.headers.get("www-authenticate")).to.match(/^Basic realm=/);

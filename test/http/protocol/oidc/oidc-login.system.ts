@@ -163,8 +163,8 @@ describe("a login by OpenID Connect", () => {
   });
 
   it("takes over no account by an e-mail that the provider did not verify", async () => {
-    const proving = { enableEmailValidation: true, userAutoConfirm: false };
-    await change(app, root, "email-validation", proving);
+    const validated = { enableEmailValidation: true, userAutoConfirm: false };
+    await change(app, root, "email-validation", validated);
     await app.givenUser("anna");
     const trusted = `/login/oidc/${other}`;
     const anna = { email: "Anna@Example.org" };

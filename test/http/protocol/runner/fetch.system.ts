@@ -165,12 +165,12 @@ describe("the token of a job", () => {
         headers,
         ...(method === "PUT" && { body: "changed" }),
       });
-    const proofs = [
+    const credentials = [
       { authorization: basic },
       { authorization: `Bearer ${job.token}` },
       { "job-token": job.token },
     ];
-    for (const headers of proofs) {
+    for (const headers of credentials) {
       const answer = await file("search", headers);
       expect([answer.status, await answer.text()]).to.deep.equal([200, "content"]);
     }
@@ -188,7 +188,7 @@ describe("the token of a job", () => {
     expect((await batch("download")).status).to.equal(200);
     expect((await batch("upload")).status).to.equal(403);
     await put(job, { state: "success" });
-    for (const headers of proofs) expect((await file("search", headers)).status).to.equal(401);
+    for (const headers of credentials) expect((await file("search", headers)).status).to.equal(401);
     expect((await batch("download")).status).to.equal(401);
   });
 });

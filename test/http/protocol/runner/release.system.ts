@@ -220,12 +220,12 @@ describe("the token of a job", () => {
     await repositories.local("images", "container");
     const { job } = await begun(anyJob);
     const basic = Buffer.from(`gitlab-ci-token:${job.token}`).toString("base64");
-    const asks = (name: string) =>
+    const exchanged = (name: string) =>
       fetch(`${app.url}/v2/token?scope=repository:${name}:pull,push`, {
         headers: { authorization: `Basic ${basic}` },
       });
     const image = "anna/search/images/tool";
-    const { token: granted } = (await (await asks(image)).json()) as { token: string };
+    const { token: granted } = (await (await exchanged(image)).json()) as { token: string };
     const headers = { authorization: `Bearer ${granted}` };
     const digest = `sha256:${createHash("sha256").update("layer").digest("hex")}`;
     const upload = `${app.url}/v2/${image}/blobs/uploads/?digest=${digest}`;
@@ -235,7 +235,7 @@ describe("the token of a job", () => {
     expect((await pull()).status).to.equal(200);
     await put(job, { state: "success" });
     expect((await pull()).status).to.equal(401);
-    expect((await asks(image)).status).to.equal(401);
+    expect((await exchanged(image)).status).to.equal(401);
   });
 
   it("stores packages as long as who started the job may", async () => {

@@ -19,7 +19,7 @@ export type SharedDownloadLimits = Readonly<{
 }>;
 
 const readBytes = 256 * 1024;
-/** Sent only when all is proved: a wrong file ends as one that was cut. */
+/** Sent only when all is verified: a wrong file ends as one that was cut. */
 export const heldBackBytes = 64 * 1024;
 
 /**
