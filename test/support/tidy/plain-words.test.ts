@@ -39,9 +39,12 @@ describe("plain words", () => {
       "type ToldEvent = Of<typeof isAsked>; `told`",
       'const masked = "asked"; const toldest = 1;',
       "const data = { askedAt: at, lsRefs_told: 1 };",
+      "unprovedMax; creationSeats; flightBudget; masks; highlights; provenance;",
     ].join("\n");
     const names = dialectInNames(text).map((each) => each.split(";")[0]);
-    expect(names).to.deep.equal(['"asked"', '"ToldEvent"', '"isAsked"', '"lsRefs_told"']);
+    const former = ['"asked"', '"ToldEvent"', '"isAsked"', '"lsRefs_told"'];
+    const terms = ['"unprovedMax"', '"creationSeats"', '"flightBudget"'];
+    expect(names).to.deep.equal([...former, ...terms]);
   });
 
   it("are not required of texts for users", () => {

@@ -30,25 +30,41 @@ export function dialectInDocument(text: string): string[] {
   return dialectIn(text.split("\n").entries());
 }
 
-const wordsOfNames = /^(?:asked|told|unasked)$/i;
-/** Values that are stored or served: events that exist keep their types and fields, requests their parameters. */
+/** Names that stood for terms of the field, and those terms. */
+const wordsOfNames: readonly (readonly [RegExp, string])[] = [
+  [/^(?:ask|asks|asked|asker|asking|told|unasked)$/i, "requested, received, sent, reported"],
+  [/^flights?$/i, "shared download"],
+  [/^seats?$/i, "slot"],
+  [/^(?:gather|gathers|gathered|gathering)$/i, "batch"],
+  [/^(?:unproved|proven|unproven|prover|proving)$/i, "authenticated"],
+];
+
+/** Finds most files that hold none of them. */
+const anyOfNames = /ask|told|flight|seat|gather|unprov|prov(?:en|er|ing)/i;
+
+/**
+ * Values that are stored or served: events that exist keep their types and fields, requests their parameters, counters
+ * their keys.
+ */
 const storedNames: ReadonlySet<string> = new Set([
   "EmailConfirmationAsked",
   "PasswordResetAsked",
+  "ask",
   "askedAt",
   "unasked",
 ]);
 
 /** Identifiers of a source file in which one of the words stands for a term. Texts and comments are left out. */
 export function dialectInNames(text: string): string[] {
-  if (!/asked|told/i.test(text)) return [];
-  const names = new Set<string>();
+  if (!anyOfNames.test(text)) return [];
+  const names = new Map<string, string>();
   for (const [, name = ""] of codeOf(text).matchAll(/(?<![\w$])([A-Za-z_$][\w$]*)/g)) {
-    if (!storedNames.has(name) && wordsIn(name).some((word) => wordsOfNames.test(word))) {
-      names.add(name);
-    }
+    if (storedNames.has(name) || names.has(name)) continue;
+    const words = wordsIn(name);
+    const [, instead] = wordsOfNames.find(([term]) => words.some((word) => term.test(word))) ?? [];
+    if (instead !== undefined) names.set(name, instead);
   }
-  return Array.from(names, (name) => `"${name}"; instead: requested, received, sent, reported`);
+  return Array.from(names, ([name, instead]) => `"${name}"; instead: ${instead}`);
 }
 
 function wordsIn(name: string): readonly string[] {
