@@ -6,7 +6,7 @@ export type Admitted = Readonly<{ caller: Caller; resolved: Resolved | undefined
 /**
  * The admission of a request, no older than a second: later it is checked again.
  *
- * @throws what `ask` throws, when the caller may not make the request any more
+ * @throws what `admit` throws, when the caller may not make the request any more
  */
 export type Admission = () => Promise<Admitted>;
 

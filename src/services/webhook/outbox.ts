@@ -161,7 +161,7 @@ function overdue(db: Knex, before: Date): Knex.QueryBuilder {
     .andWhere((open) => open.whereNull("claimed_until").orWhere("claimed_until", "<", before));
 }
 
-/** Webhooks whose line stands still, and later attempts nobody made, since before `before`. */
+/** Queues whose head, and later attempts that no worker made, are due since before `before`. */
 export async function stuckSince(
   db: Knex,
   before: Date,

@@ -8,7 +8,7 @@ import { holdInProject } from "../../../../projections/project/repository-size.t
 import type { RegistryRepositoryRow } from "../../../../projections/registry/repository.ts";
 import type { Deps } from "../../../core/deps.ts";
 
-/** What a proxy has fetched and keeps. */
+/** Content that a proxy has fetched and caches. */
 export type CachedContent = Readonly<{
   sha256: string;
   bytes: bigint;
@@ -27,14 +27,14 @@ const notedEveryMs = 60 * 60_000;
 
 const where = ({ repositoryId, path }: CacheKey) => ({ repository_id: repositoryId, path });
 
-/** What is kept now. */
+/** The cached content of a path. */
 export async function findCached(db: Knex, at: CacheKey): Promise<CachedContent | undefined> {
   return await findFirstCached(db, at.repositoryId, [at.path]).then((found) => found?.cached);
 }
 
 type First = Readonly<{ path: string; cached: CachedContent }>;
 
-/** The first of these that is kept. */
+/** The first of these that is cached. */
 export async function findFirstCached(
   db: Knex,
   repositoryId: string,
