@@ -79,7 +79,7 @@ function show(ownerScope: AgentOwnerScope): Route {
     summary: "Get an agent",
     ...asOfOwner(ownerScope),
     reply: AgentView,
-    handle: ({ params, request }, deps) => shown(deps, request as Request, params.runnerUuid),
+    handle: ({ params, request }, deps) => findView(deps, request as Request, params.runnerUuid),
   });
 }
 
@@ -95,7 +95,7 @@ function edit(ownerScope: AgentOwnerScope): Route {
     reply: AgentView,
     async handle({ params, body, request }, deps) {
       await change(deps, request as Request, params.runnerUuid, changeOf(body));
-      return shown(deps, request as Request, params.runnerUuid);
+      return findView(deps, request as Request, params.runnerUuid);
     },
   });
 }
@@ -171,7 +171,7 @@ async function send(deps: Deps, request: Request, id: string, order: Order): Pro
   await request.execute(agent, id, command);
 }
 
-async function shown({ db }: Deps, request: Request, id: string) {
+async function findView({ db }: Deps, request: Request, id: string) {
   const [view] = await agentViews(db, [await mustFindAgent({ db }, request, id)]);
   if (view === undefined) throw agentNotFound();
   return view;

@@ -85,7 +85,7 @@ const postComment = route({
     const written = { issueCommentId, message, ...about(row, request, deps) };
     const command = { type: "CreateIssueComment", ...written } as const;
     await request.execute(issueComment, issueCommentId, command);
-    return shown(row, issueCommentId, deps);
+    return findView(row, issueCommentId, deps);
   },
 });
 
@@ -103,7 +103,7 @@ const putComment = route({
     await mustFindOwn(row, commentId, request, deps);
     const command = { type: "EditIssueComment", message, ...about(row, request, deps) } as const;
     await request.execute(issueComment, commentId, command);
-    return shown(row, commentId, deps);
+    return findView(row, commentId, deps);
   },
 });
 
@@ -147,7 +147,7 @@ async function mustFindOwn(
   mustBeAuthorOr("ADMIN", row.author_id, request);
 }
 
-async function shown(issue: NumberedIssueRow, id: IssueCommentId, deps: Deps) {
+async function findView(issue: NumberedIssueRow, id: IssueCommentId, deps: Deps) {
   const row = await findIssueComment(deps.db, issue.id, id);
   const [comment] = row === undefined ? [] : await viewOf([row], deps);
   if (comment === undefined) throw commentNotFound();

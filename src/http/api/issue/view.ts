@@ -62,7 +62,7 @@ export async function issueViews(
     toView(IssueView, row, {
       status: presentStatus(row.status),
       assignedUsers: row.assignee_ids.map((id) => participant(users, id)),
-      labels: shownLabels(row, labels),
+      labels: labelViews(row, labels),
       projectAlias: alias,
       userAlias: owner_alias,
       updatedBy: participant(users, row.updated_by_id),
@@ -74,7 +74,7 @@ const participant = (users: ReadonlyMap<string, UserRow>, id: string) =>
   participantView(users.get(id), id);
 
 /** By title; those that were deleted are left out. */
-function shownLabels({ label_ids }: NumberedIssueRow, labels: ReadonlyMap<string, LabelRow>) {
+function labelViews({ label_ids }: NumberedIssueRow, labels: ReadonlyMap<string, LabelRow>) {
   return label_ids
     .flatMap((id) => labels.get(id) ?? [])
     .sort((a, b) => (a.title_normalised < b.title_normalised ? -1 : 1))

@@ -104,7 +104,7 @@ function createRoute(methods: AnyMethods): Route {
       const stamp = stampOf(request, deps);
       const command = { type: "CreateLoginConnection", connectionId: id, details, ...stamp };
       await request.execute(loginConnection, id, command as LoginConnectionCommand);
-      return shown(methods, id, deps);
+      return findView(methods, id, deps);
     },
   });
 }
@@ -130,7 +130,7 @@ function changeRoute(methods: AnyMethods): Route {
         details,
         ...stamp,
       });
-      return shown(methods, id, deps);
+      return findView(methods, id, deps);
     },
   });
 }
@@ -166,7 +166,7 @@ function statusRoute(methods: AnyMethods): Route {
   });
 }
 
-async function shown({ kind, viewOf }: AnyMethods, id: string, deps: Deps) {
+async function findView({ kind, viewOf }: AnyMethods, id: string, deps: Deps) {
   return await viewOf(mustBeFound(await findLoginConnection(deps.db, kind, id)), deps);
 }
 

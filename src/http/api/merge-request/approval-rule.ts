@@ -103,7 +103,7 @@ function getRule(ownerScope: OwnerScope): Route {
     summary: `Get an approval rule of a ${ownerScope.resource}`,
     asOf: rulesThen,
     reply: ApprovalRuleView,
-    handle: ({ params, request }, { db }) => shown(db, scopeOf(request), params.approvalRuleUuid),
+    handle: ({ params, request }, { db }) => findView(db, scopeOf(request), params.approvalRuleUuid),
   });
 }
 
@@ -123,7 +123,7 @@ function createRule(ownerScope: OwnerScope): Route {
       const rule = { ...rest, allowedApproverIds };
       const order = { type: "CreateApprovalRule", ruleId, parentId, parentType, rule } as const;
       await write(order, request, deps);
-      return shown(deps.db, scopeOf(request), ruleId);
+      return findView(deps.db, scopeOf(request), ruleId);
     },
   });
 }
@@ -144,7 +144,7 @@ function editRule(ownerScope: OwnerScope): Route {
           : { allowedApproverIds: await mustBeUsers(deps.db, allowedApproversUuid) };
       const change = defined({ ...rest, ...approvers });
       await write({ type: "EditApprovalRule", ruleId, change }, request, deps);
-      return shown(deps.db, scopeOf(request), ruleId);
+      return findView(deps.db, scopeOf(request), ruleId);
     },
   });
 }
@@ -201,7 +201,7 @@ function scopeOf(request: Resolved): ApprovalScope {
 }
 
 /** A rule of another project, team or company is not found. */
-async function shown(db: Knex, scope: ApprovalScope, id: string) {
+async function findView(db: Knex, scope: ApprovalScope, id: string) {
   const row = await findApprovalRule(db, scope, id);
   const [view] = row === undefined ? [] : await viewOf(db, [row]);
   if (view !== undefined) return view;

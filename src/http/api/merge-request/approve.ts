@@ -31,7 +31,7 @@ import {
   mustBeChangeable,
   mustFindMergeRequest,
   reading,
-  shown,
+  findView,
   type Writing,
   writing,
 } from "./place.ts";
@@ -156,7 +156,7 @@ async function write(
   deps: Deps,
 ) {
   await request.execute(mergeRequest, row.id, command);
-  return shown(deps, request, row.local_id);
+  return findView(deps, request, row.local_id);
 }
 
 /** What decides about approvals of a request now. */

@@ -21,7 +21,7 @@ import {
   mayDeleteRefs,
   mustBeChangeable,
   mustFindMergeRequest,
-  shown,
+  findView,
   type Writing,
   writing,
 } from "./place.ts";
@@ -83,7 +83,7 @@ const deleteMergeRequestRefs = route({
     const command = { type: "DeleteMergeRequestRefs", ...projectStampOf(request, deps) } as const;
     await request.execute(mergeRequest, row.id, command);
     await deleteRefs(deps, row);
-    return shown(deps, request, row.local_id);
+    return findView(deps, request, row.local_id);
   },
 });
 
@@ -126,7 +126,7 @@ export async function changed(
   await request.executeProcess((metadata) =>
     changeMergeRequest(commandDeps(deps), { id: row.id, metadata }, command),
   );
-  return shown(deps, request, row.local_id);
+  return findView(deps, request, row.local_id);
 }
 
 async function edit(row: MergeRequestRow, body: MergeRequestChange, request: Writing, deps: Deps) {

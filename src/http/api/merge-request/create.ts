@@ -20,7 +20,7 @@ import { route } from "../../core/route.ts";
 import { fieldRefusal } from "../../core/schema.ts";
 import { mustFindRef } from "../repository/ref-change.ts";
 import { detailsIn, NewMergeRequest } from "./body.ts";
-import { at, shown, type Writing, writing } from "./place.ts";
+import { at, findView, type Writing, writing } from "./place.ts";
 import { MergeRequestView } from "./schema.ts";
 
 export const createMergeRequest = route({
@@ -78,7 +78,7 @@ export const createMergeRequest = route({
         },
       }),
     );
-    return shown(deps, { ...request, ...target }, localId);
+    return findView(deps, { ...request, ...target }, localId);
   },
 });
 

@@ -106,7 +106,7 @@ const getDiscussion = route({
   reply: NoteView,
   async handle({ params, query: { repliesFrom }, request }, deps) {
     const row = await mustFindMergeRequest(deps, request, params.localId);
-    return shownNote(deps, request, row, params.discussionUuid, { from: repliesFrom });
+    return findNoteView(deps, request, row, params.discussionUuid, { from: repliesFrom });
   },
 });
 
@@ -134,7 +134,7 @@ const createDiscussion = route({
     const { message } = body;
     const fields = { type: "StartDiscussion", discussionId, message, line, commits } as const;
     await request.execute(discussion, discussionId, { ...fields, ...within(row, request, deps) });
-    return shownNote(deps, request, row, discussionId);
+    return findNoteView(deps, request, row, discussionId);
   },
 });
 
@@ -153,7 +153,7 @@ const replyToDiscussion = route({
     const noteId = deterministicId(request.commandId, "reply");
     const fields = { type: "ReplyToDiscussion", noteId, message: body.message } as const;
     await request.execute(discussion, discussion_id, { ...fields, ...within(row, request, deps) });
-    return shownNote(deps, request, row, noteId);
+    return findNoteView(deps, request, row, noteId);
   },
 });
 
@@ -172,7 +172,7 @@ const editNote = route({
     const of = { noteId: note.id, ...within(row, request, deps) };
     const command = { type: "EditNote", message: body.message, ...of } as const;
     await request.execute(discussion, note.discussion_id, command);
-    return shownNote(deps, request, row, note.id);
+    return findNoteView(deps, request, row, note.id);
   },
 });
 
@@ -212,7 +212,7 @@ function settle(verb: "resolve" | "unresolve"): Route {
         mustSuffice(request.role, { resource: "project", role: "DEVELOPER" });
       }
       await request.execute(discussion, root.id, { type, ...within(row, request, deps) });
-      return shownNote(deps, request, row, root.id);
+      return findNoteView(deps, request, row, root.id);
     },
   });
 }
@@ -247,7 +247,7 @@ async function mustOwnNote(
 }
 
 /** What is written is answered without its replies. */
-async function shownNote(
+async function findNoteView(
   deps: Deps,
   request: Reading,
   row: MergeRequestRow,

@@ -16,7 +16,7 @@ import {
   at,
   mustBeChangeable,
   mustFindMergeRequest,
-  shown,
+  findView,
   type Writing,
   writing,
 } from "./place.ts";
@@ -74,7 +74,7 @@ const mergeMergeRequest = route({
       choice,
       seen: body.sha ?? undefined,
     });
-    return shown(deps, request, params.localId);
+    return findView(deps, request, params.localId);
   },
 });
 

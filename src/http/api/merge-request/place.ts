@@ -49,7 +49,7 @@ export const mayDeleteRefs = (
 export const isDeveloper = ({ role }: Pick<Reading, "role">): boolean => atLeast(role, "DEVELOPER");
 
 /** The request as it is now, its source as well. */
-export async function shown(deps: Deps, request: Reading, localId: number) {
+export async function findView(deps: Deps, request: Reading, localId: number) {
   const row = await mustFindMergeRequest(deps, request, localId);
   const newest = deps.past ? row : await withNewestSourceShown(deps, row);
   const [view] = await mergeRequestViews(deps, request, [newest]);

@@ -9,7 +9,7 @@ import { route } from "../../core/route.ts";
 import { bool, timeOrDay } from "../../core/schema.ts";
 import { labelIdsNamed } from "../label/choice.ts";
 import { filteredPerson, personFilter } from "../user/person-filter.ts";
-import { at, reading, shown } from "./place.ts";
+import { at, reading, findView } from "./place.ts";
 import { MergeRequestView } from "./schema.ts";
 import { mergeRequestViews, type Reading } from "./view.ts";
 
@@ -24,7 +24,7 @@ export const getMergeRequest = route({
     numbered: { kind: "MERGE_REQUEST", readModel: mergeRequestProjection },
   },
   reply: MergeRequestView,
-  handle: ({ params, request }, deps) => shown(deps, request, params.localId),
+  handle: ({ params, request }, deps) => findView(deps, request, params.localId),
 });
 
 const text = z.string().max(255).optional();

@@ -94,7 +94,7 @@ const show = route({
   scope: "USER_READ",
   params,
   reply: ApplicationView,
-  handle: ({ params, request }, deps) => shown(request.userId, params.id, deps),
+  handle: ({ params, request }, deps) => findView(request.userId, params.id, deps),
 });
 
 const create = route({
@@ -120,7 +120,7 @@ const create = route({
       at: deps.now().toISOString(),
     } as const;
     await request.execute(oauthApplication, id, command);
-    return shown(ownerId, id, deps);
+    return findView(ownerId, id, deps);
   },
 });
 
@@ -136,7 +136,7 @@ const change = route({
   async handle({ params, body, request }, deps) {
     const details = detailsOf(body);
     await write({ type: "ChangeOAuthApplication", details }, params.id, request, deps);
-    return shown(request.userId, params.id, deps);
+    return findView(request.userId, params.id, deps);
   },
 });
 
@@ -150,7 +150,7 @@ const register = route({
   reply: ApplicationView,
   async handle({ params, request }, deps) {
     await write({ type: "RegisterOAuthApplication" }, params.id, request, deps);
-    return shown(request.userId, params.id, deps);
+    return findView(request.userId, params.id, deps);
   },
 });
 
@@ -192,7 +192,7 @@ async function write(
   await request.execute(oauthApplication, id, stamped<ByUser>(order, stampOf(request, deps)));
 }
 
-async function shown(ownerId: UserId, id: OAuthApplicationId, deps: Deps) {
+async function findView(ownerId: UserId, id: OAuthApplicationId, deps: Deps) {
   const row = await findOAuthApplication(deps.db, ownerId, id);
   if (row !== undefined) return viewOf(row, deps);
   throw new Refusal("not_found", "oauth_application.not_found", "OAuth application not found.");

@@ -45,7 +45,7 @@ export function health(deps: HealthDeps): Middleware {
       ctx.body = {
         status: ready ? "ok" : "not ready",
         stores,
-        projections: projections.map(shown),
+        projections: projections.map(statusView),
       };
     } else {
       return await next();
@@ -68,7 +68,7 @@ export async function checkReadiness({ store, db, now }: HealthDeps): Promise<Re
   };
 }
 
-function shown({ name, state, position, lagPositions, lagSeconds }: ProjectionStatus) {
+function statusView({ name, state, position, lagPositions, lagSeconds }: ProjectionStatus) {
   return {
     name,
     state,

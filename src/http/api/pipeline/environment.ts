@@ -81,7 +81,7 @@ type Within = Pick<RequestFor<"project:GUEST">, "project">;
 /** @throws Refusal 404, also for an environment of another project */
 const mustFind = oneInProject(findEnvironment, environmentNotFound);
 
-async function shown(deps: Deps, request: Within, id: string) {
+async function findView(deps: Deps, request: Within, id: string) {
   const row = await mustFind(deps, request, id);
   return viewOf(row, await lastDeployment(deps.db, row));
 }
@@ -116,7 +116,7 @@ const getEnvironment = route({
   summary: "Get an environment",
   asOf: { readModels: [environmentProjection] },
   reply: EnvironmentView,
-  handle: ({ params, request }, deps) => shown(deps, request, params.environmentId),
+  handle: ({ params, request }, deps) => findView(deps, request, params.environmentId),
 });
 
 const getDeployments = route({
@@ -167,7 +167,7 @@ const postStop = route({
     await request.executeProcess(async (metadata) => ({
       position: await stopEnvironment(deps, row, { by: request.userId, metadata }, body),
     }));
-    return shown(deps, request, row.id);
+    return findView(deps, request, row.id);
   },
 });
 

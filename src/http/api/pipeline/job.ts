@@ -24,7 +24,7 @@ const path = `${base}/job/{localId}` as const;
 
 type Writing = RequestFor<"project:DEVELOPER">;
 
-async function shown(deps: Deps, request: Pick<Writing, "project">, localId: number) {
+async function findView(deps: Deps, request: Pick<Writing, "project">, localId: number) {
   const { job, pipeline } = await mustFindJob(deps, request, localId);
   return jobView(deps.db, job, pipeline);
 }
@@ -38,7 +38,7 @@ const getJob = route({
   params: LocalIdParams,
   asOf: jobsAsOf,
   reply: JobView,
-  handle: ({ params, request }, deps) => shown(deps, request, params.localId),
+  handle: ({ params, request }, deps) => findView(deps, request, params.localId),
 });
 
 type Work = (
@@ -70,7 +70,7 @@ function change(
       await request.executeProcess(async (metadata) => ({
         position: await work(deps, found, { by: request.userId, metadata }),
       }));
-      return shown(deps, request, params.localId);
+      return findView(deps, request, params.localId);
     },
   });
 }
@@ -119,7 +119,7 @@ const postPlay = route({
       const initiator = { by: request.userId, metadata };
       return { position: await playJob(deps, pipeline, job, variables, initiator) };
     });
-    return shown(deps, request, params.localId);
+    return findView(deps, request, params.localId);
   },
 });
 

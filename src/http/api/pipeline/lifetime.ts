@@ -38,7 +38,7 @@ const Change = z
 
 const settingIdOf = ({ id }: Parent): string => deterministicId("pipeline lifetime", id);
 
-async function shown({ db }: Deps, parent: Parent): Promise<z.input<typeof LifetimeView>> {
+async function findView({ db }: Deps, parent: Parent): Promise<z.input<typeof LifetimeView>> {
   const row = await findLifetime(db, parent.id);
   return {
     lifetime: row?.lifetime_days ?? lifetimeDaysDefault,
@@ -64,7 +64,7 @@ const get = (ownerScope: OwnerScope): Route =>
     summary: `Tell how long pipelines of a ${ownerScope.resource} are kept`,
     scope: ownerScope.read,
     asOf: { readModels: [pipelineLifetimeProjection] },
-    handle: ({ request }, deps) => shown(deps, parentOf(request)),
+    handle: ({ request }, deps) => findView(deps, parentOf(request)),
   });
 
 const put = (ownerScope: OwnerScope): Route =>
@@ -78,7 +78,7 @@ const put = (ownerScope: OwnerScope): Route =>
     body: Change,
     async handle({ body, request }, deps) {
       const parent = parentOf(request);
-      const before = await shown(deps, parent);
+      const before = await findView(deps, parent);
       const command = {
         type: "SetPipelineLifetime",
         settingId: settingIdOf(parent),
@@ -90,7 +90,7 @@ const put = (ownerScope: OwnerScope): Route =>
         setAt: deps.now().toISOString(),
       } as const;
       await request.execute(pipelineLifetime, parent.id, command);
-      return shown(deps, parent);
+      return findView(deps, parent);
     },
   });
 

@@ -127,7 +127,7 @@ export async function listedProjects(deps: Deps, filter: ProjectFilter) {
   return listed(listProjects(deps.db, filter), (row) => projectView(row, known));
 }
 
-async function shownWithTransfer({ project, role }: ResolvedProject, deps: Deps) {
+async function viewWithTransfer({ project, role }: ResolvedProject, deps: Deps) {
   const shown = projectView(project, await addresses(deps));
   return { ...shown, ...(await pendingTransfer(project.id, role, deps)) };
 }
@@ -139,7 +139,7 @@ const getProject = route({
   summary: "Get a project by its alias",
   access: "project:GUEST",
   asOf: { readModels: [projectProjection], again: findProjectById },
-  handle: ({ request }, deps) => shownWithTransfer(request, deps),
+  handle: ({ request }, deps) => viewWithTransfer(request, deps),
 });
 
 const getProjectById = route({
@@ -149,7 +149,7 @@ const getProjectById = route({
   summary: "Get a project by its id",
   access: "project:GUEST",
   asOf: { readModels: [projectProjection], again: findProjectById },
-  handle: ({ request }, deps) => shownWithTransfer(request, deps),
+  handle: ({ request }, deps) => viewWithTransfer(request, deps),
 });
 
 export const projectRoutes: readonly Route[] = [

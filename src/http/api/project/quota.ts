@@ -31,7 +31,7 @@ const getQuota = route({
   operationId: "getProjectQuota",
   summary: "Get how large a project is and may be",
   reply: QuotaView,
-  handle: ({ params }, deps) => shown(deps, params.projectUuid),
+  handle: ({ params }, deps) => findView(deps, params.projectUuid),
 });
 
 const changeQuota = route({
@@ -51,15 +51,15 @@ const changeQuota = route({
     .meta({ id: "ProjectQuotaChange" }),
   reply: QuotaView,
   async handle({ params: { projectUuid: id }, body: { allowedBytes: bytes }, request }, deps) {
-    await shown(deps, id);
+    await findView(deps, id);
     const stamp = stampOf(request, deps);
     const command = { type: "ChangeProjectQuota", allowedBytes: bytes, ...stamp } as const;
     await request.execute(project, id, command);
-    return shown(deps, id);
+    return findView(deps, id);
   },
 });
 
-async function shown({ db, config }: Deps, id: string) {
+async function findView({ db, config }: Deps, id: string) {
   const row = mustBeFound(await findProjectById(db, id), "project");
   return {
     projectId: row.id,

@@ -69,7 +69,7 @@ const changeSettings = route({
     };
     const command = { type: "ChangeProjectDetails", details, ...stampOf(request, deps) } as const;
     await request.execute(project, request.project.id, command);
-    return shown(request, deps);
+    return findView(request, deps);
   },
 });
 
@@ -91,7 +91,7 @@ const changeVisibility = route({
       ...stampOf(request, deps),
     } as const;
     await request.execute(project, request.project.id, command);
-    return shown(request, deps);
+    return findView(request, deps);
   },
 });
 
@@ -115,7 +115,7 @@ const changeDefaultBranch = route({
       await repository.setHead(branch);
       return handle(deps.store, project, { id, command, metadata });
     });
-    return shown(request, deps);
+    return findView(request, deps);
   },
 });
 
@@ -134,7 +134,7 @@ const changeAlias = route({
     await request.executeProcess((metadata) =>
       changeProjectAlias(commandDeps(deps), { id, metadata }, command),
     );
-    return shown(request, deps);
+    return findView(request, deps);
   },
 });
 
@@ -159,11 +159,11 @@ const transfer = route({
     await mustMayTransfer(thing, request, deps);
     if (owner.id === ownerId) {
       await withdrawTransfer(id, request, deps);
-      return shown(request, deps);
+      return findView(request, deps);
     }
     if (needsConsent(owner, request)) {
       await offerTransfer(thing, owner, request, deps);
-      return { ...(await shown(request, deps)), ...(await pendingTransfer(id, "ADMIN", deps)) };
+      return { ...(await findView(request, deps)), ...(await pendingTransfer(id, "ADMIN", deps)) };
     }
     const byRight =
       actsAsAdministrator(request) || (await mayCreateFor(deps.db, owner, request.userId));
@@ -183,7 +183,7 @@ const transfer = route({
       const transferred = await transferProject(commandDeps(deps), order, command);
       return withdrawAfter(transferred, order, request, deps);
     });
-    return shown(request, deps);
+    return findView(request, deps);
   },
 });
 
@@ -197,7 +197,7 @@ export const projectSettingRoutes: readonly Route[] = [
 
 type AtProject = RequestContext & Readonly<{ project: ProjectRow; userId: UserId }>;
 
-async function shown(request: AtProject, deps: Deps) {
+async function findView(request: AtProject, deps: Deps) {
   return projectView(
     mustBeFound(await findProjectById(deps.db, request.project.id), "project"),
     await addresses(deps),

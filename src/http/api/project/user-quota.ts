@@ -33,7 +33,7 @@ const getQuota = route({
   operationId: "getUserQuota",
   summary: "Get how much a user has brought into projects of others and may bring",
   reply: QuotaView,
-  handle: ({ params }, deps) => shown(deps, params.userUuid),
+  handle: ({ params }, deps) => findView(deps, params.userUuid),
 });
 
 const changeQuota = route({
@@ -53,15 +53,15 @@ const changeQuota = route({
     .meta({ id: "UserQuotaChange" }),
   reply: QuotaView,
   async handle({ params: { userUuid: id }, body: { allowedBytes: bytes }, request }, deps) {
-    await shown(deps, id);
+    await findView(deps, id);
     const stamp = stampOf(request, deps);
     const command = { type: "SetUserQuota", allowedBytes: bytes, ...stamp } as const;
     await request.execute(user, id, command);
-    return shown(deps, id);
+    return findView(deps, id);
   },
 });
 
-async function shown({ db, config }: Deps, id: string) {
+async function findView({ db, config }: Deps, id: string) {
   const row = await findUserById(db, id);
   if (row === undefined || row.forgotten_at !== null) {
     throw new Refusal("not_found", "user.not_found", "User not found.");

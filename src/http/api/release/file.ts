@@ -17,7 +17,7 @@ import { openPortion } from "../../core/file/referred-blob.ts";
 import { roomForFile, roomOf } from "../../core/file/room.ts";
 import type { RequestFor } from "../../core/request.ts";
 import { type Route, route } from "../../core/route.ts";
-import { mustFindRelease, shown, writing } from "./release.ts";
+import { mustFindRelease, findView, writing } from "./release.ts";
 import { ReleaseView } from "./view.ts";
 
 const path = "/project/{ownerAlias}/{projectAlias}/release/{releaseUuid}/file";
@@ -61,7 +61,7 @@ const postReleaseFiles = route({
       throw error;
     }
     await letGo();
-    return shown(releaseUuid, request, deps);
+    return findView(releaseUuid, request, deps);
   },
 });
 
@@ -109,7 +109,7 @@ const deleteReleaseFiles = route({
       ...projectStampOf(request, deps),
     } as const;
     await request.execute(release, releaseUuid, command);
-    return shown(releaseUuid, request, deps);
+    return findView(releaseUuid, request, deps);
   },
 });
 

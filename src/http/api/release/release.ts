@@ -107,7 +107,7 @@ const getRelease = route({
   summary: "Get a release",
   asOf: { readModels: [releaseProjection] },
   reply: ReleaseView,
-  handle: ({ params, request }, deps) => shown(params.releaseUuid, request, deps),
+  handle: ({ params, request }, deps) => findView(params.releaseUuid, request, deps),
 });
 
 const postRelease = route({
@@ -134,7 +134,7 @@ const postRelease = route({
     await request.executeProcess((metadata) =>
       createRelease(commandDeps(deps), { id: releaseId, metadata }, command),
     );
-    return shown(releaseId, request, deps);
+    return findView(releaseId, request, deps);
   },
 });
 
@@ -169,7 +169,7 @@ const putRelease = route({
     await request.executeProcess((metadata) =>
       editRelease(commandDeps(deps), { id: releaseUuid, metadata }, command),
     );
-    return shown(releaseUuid, request, deps);
+    return findView(releaseUuid, request, deps);
   },
 });
 
@@ -205,7 +205,7 @@ type Writing = RequestFor<"project:DEVELOPER">;
 /** @throws Refusal not_found, also for a release of another project */
 export const mustFindRelease = oneInProject(findRelease, releaseNotFound);
 
-export async function shown(id: string, request: Reading, deps: Deps) {
+export async function findView(id: string, request: Reading, deps: Deps) {
   return releaseView(await mustFindRelease(deps, request, id), request.project, deps);
 }
 

@@ -94,7 +94,7 @@ const postCompany = route({
       at: deps.now().toISOString(),
     } as const;
     await request.executeProcess((metadata) => createCompany(commandDeps(deps), command, metadata));
-    return shown(deps, companyId);
+    return findView(deps, companyId);
   },
 });
 
@@ -119,7 +119,7 @@ async function contacts(
   };
 }
 
-async function shown({ db }: Deps, id: string) {
+async function findView({ db }: Deps, id: string) {
   return companyView(mustBeFound(await findCompanyById(db, id), "company"));
 }
 
@@ -170,7 +170,7 @@ const putCompany = route({
     const { company: row } = request;
     const details = { ...changed(rest), ...(await contacts(deps, row.id, rest)) };
     await changeHolder(company, row, { alias, details }, request, deps);
-    return shown(deps, row.id);
+    return findView(deps, row.id);
   },
 });
 

@@ -69,11 +69,11 @@ const postTeam = route({
       ...stampOf(request, deps),
     } as const;
     await request.executeProcess((metadata) => createTeam(commandDeps(deps), command, metadata));
-    return shown(deps, teamId);
+    return findView(deps, teamId);
   },
 });
 
-async function shown({ db }: Pick<Deps, "db">, id: string) {
+async function findView({ db }: Pick<Deps, "db">, id: string) {
   const row = await findTeamById(db, id);
   invariant(row !== undefined, "a team that was just changed is visible");
   return teamView(row);
@@ -126,7 +126,7 @@ const putTeam = route({
   async handle({ body: { alias, ...rest }, request }, deps) {
     const { team: row } = request;
     await changeHolder(team, row, { alias, details: changed(rest) }, request, deps);
-    return shown(deps, row.id);
+    return findView(deps, row.id);
   },
 });
 

@@ -125,7 +125,7 @@ const getUserSshKey = route({
   asOf: ofNamed,
   reply: SshKeyView,
   handle: async ({ params }, deps) =>
-    shown(await mustFind(await idOf(params.userAlias, deps), params.keyUuid, deps), deps),
+    findView(await mustFind(await idOf(params.userAlias, deps), params.keyUuid, deps), deps),
 });
 
 const deleteUserSshKey = route({
@@ -156,7 +156,7 @@ export async function addKey(
   const { title, publicKey } = body;
   const newKey = { keyId, userId, title, publicKey, expiresAt, by: request.userId };
   await request.executeProcess((metadata) => addSshKey(commandDeps(deps), newKey, metadata));
-  return shown(await mustFind(userId, keyId, deps), deps);
+  return findView(await mustFind(userId, keyId, deps), deps);
 }
 
 export async function listedKeys(userId: UserId, page: Part, { db }: Deps) {
@@ -188,7 +188,7 @@ async function mustFind(userId: UserId, keyId: SshKeyId, { db }: Deps): Promise<
   throw new Refusal("not_found", "ssh_key.not_found", "SSH key not found.");
 }
 
-async function shown(row: SshKeyRow, { db }: Deps): Promise<z.input<typeof SshKeyView>> {
+async function findView(row: SshKeyRow, { db }: Deps): Promise<z.input<typeof SshKeyView>> {
   return viewOf(row, await usesOf(db, sshKeyUses, [row.id]));
 }
 
