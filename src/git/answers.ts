@@ -8,7 +8,7 @@ const overheadBytes = 120;
  * evicts them. Concurrent requests for one key share one computation; a failure is not kept.
  */
 export class Answers<Value> {
-  readonly #kept: BoundedCache<Readonly<{ value: Value }>>;
+  readonly #cache: BoundedCache<Readonly<{ value: Value }>>;
   readonly #underWay = new Map<string, Promise<Value>>();
 
   constructor(
@@ -16,16 +16,16 @@ export class Answers<Value> {
     readonly bytesOf: (value: Value) => number,
     share?: number,
   ) {
-    this.#kept = new BoundedCache(bytesMax, share);
+    this.#cache = new BoundedCache(bytesMax, share);
   }
 
   peek(key: string): Value | undefined {
-    return this.#kept.get(key)?.value;
+    return this.#cache.get(key)?.value;
   }
 
   async get(key: string, find: () => Promise<Value>): Promise<Value> {
-    const kept = this.#kept.get(key);
-    if (kept !== undefined) return kept.value;
+    const cached = this.#cache.get(key);
+    if (cached !== undefined) return cached.value;
     const running = this.#underWay.get(key);
     if (running !== undefined) return running;
     const finding = find().finally(() => this.#underWay.delete(key));
@@ -36,6 +36,6 @@ export class Answers<Value> {
   }
 
   keep(key: string, value: Value): void {
-    this.#kept.set(key, { value }, 2 * key.length + this.bytesOf(value) + overheadBytes);
+    this.#cache.set(key, { value }, 2 * key.length + this.bytesOf(value) + overheadBytes);
   }
 }

@@ -16,7 +16,7 @@ const task = new ParserTask<MarkdownQuestion, string>({
   timeoutMs: 3_000,
   mebibytesMax: 256,
 });
-const known = new BoundedCache<string>(cacheBytesMax);
+const cache = new BoundedCache<string>(cacheBytesMax);
 
 /**
  * Markdown as HTML that is safe to show.
@@ -27,10 +27,10 @@ export async function markdownHtml(text: string, place: Place): Promise<string |
   if (text.length > markdownLengthMax) return undefined;
   if (text.trim() === "") return "";
   const key = hash("sha256", JSON.stringify([text, place]), "base64");
-  const kept = known.get(key);
-  if (kept !== undefined) return kept;
+  const cached = cache.get(key);
+  if (cached !== undefined) return cached;
   // Whatever went wrong, the text is shown as it is.
   const html = await task.run({ text, place }).catch(() => undefined);
-  if (html !== undefined) known.set(key, html, 2 * html.length + 200);
+  if (html !== undefined) cache.set(key, html, 2 * html.length + 200);
   return html;
 }

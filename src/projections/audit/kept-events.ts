@@ -9,12 +9,12 @@ import { readRecorded } from "./read-events.ts";
 /** An event of the log, which never changes, and how many bytes it says. */
 export type KeptEvent = Readonly<{ event: Recorded; bytes: number }>;
 
-const keptBytesMax = 32 * 1024 ** 2;
+const cacheBytesMax = 32 * 1024 ** 2;
 /** Of what an event takes in memory beside its data, which a read model keeps a second time. */
 const bytesBeside = 3_000;
 
 /** Reading events costs most of an answer of the past, and a caller that requests one often requests the next. */
-const kept = new WeakMap<EventStore, LRUCache<string, KeptEvent>>();
+const cache = new WeakMap<EventStore, LRUCache<string, KeptEvent>>();
 
 /**
  * Reads the events at some positions of the log. Those read before are still in memory.
@@ -26,7 +26,7 @@ export async function readKept(
   places: readonly Happened[],
   take: (kept: KeptEvent) => void,
 ): Promise<void> {
-  const known = keptOf(store);
+  const known = cacheOf(store);
   const missing: Happened[] = [];
   const breathe = breather();
   for (const place of places) {
@@ -42,12 +42,12 @@ export async function readKept(
 }
 
 /** The event of a stream at a revision; undefined when there is none. */
-export async function findKept(
+export async function findCached(
   store: EventStore,
   stream: string,
   revision: bigint,
 ): Promise<Recorded | undefined> {
-  const known = keptOf(store).get(keyOf({ stream, revision }));
+  const known = cacheOf(store).get(keyOf({ stream, revision }));
   if (known !== undefined) return known.event;
   for await (const event of store.readStream(stream, revision, 1)) return keep(store, event).event;
   return undefined;
@@ -55,20 +55,20 @@ export async function findKept(
 
 function keep(store: EventStore, event: Recorded): KeptEvent {
   const one = { event, bytes: Buffer.byteLength(JSON.stringify(event.data)) };
-  keptOf(store).set(keyOf(event), one);
+  cacheOf(store).set(keyOf(event), one);
   return one;
 }
 
 const keyOf = ({ stream, revision }: Pick<Recorded, "stream" | "revision">): string =>
   `${revision} ${stream}`;
 
-function keptOf(store: EventStore): LRUCache<string, KeptEvent> {
-  const known = kept.get(store);
+function cacheOf(store: EventStore): LRUCache<string, KeptEvent> {
+  const known = cache.get(store);
   if (known !== undefined) return known;
   const made = new LRUCache<string, KeptEvent>({
-    maxSize: keptBytesMax,
+    maxSize: cacheBytesMax,
     sizeCalculation: ({ bytes }) => 2 * bytes + bytesBeside,
   });
-  kept.set(store, made);
+  cache.set(store, made);
   return made;
 }

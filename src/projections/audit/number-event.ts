@@ -1,7 +1,7 @@
 import type { Recorded } from "../../events/core/event.ts";
 import { type LocalIdKind, localIdStream } from "../../events/core/local-id.ts";
 import type { EventStore } from "../../platform/event-store/event-store.ts";
-import { findKept } from "./kept-events.ts";
+import { findCached } from "./kept-events.ts";
 
 /** The event that gave a number. Numbers have no gaps, so the number says where in its stream that is. */
 export async function numberEvent(
@@ -11,5 +11,5 @@ export async function numberEvent(
   store: EventStore,
 ): Promise<Recorded | undefined> {
   const stream = localIdStream(kind, projectId);
-  return localId < 1 ? undefined : findKept(store, stream, BigInt(localId - 1));
+  return localId < 1 ? undefined : findCached(store, stream, BigInt(localId - 1));
 }

@@ -5,7 +5,7 @@ import type { PackProcess } from "../../../git/pack-service.ts";
 /** Git may be replaced by a newer one while we run. */
 const keptMs = 10 * 60_000;
 
-let kept: Readonly<{ answer: Promise<Buffer>; until: number }> | undefined;
+let cached: Readonly<{ answer: Promise<Buffer>; until: number }> | undefined;
 
 /**
  * What upload-pack advertises in version 2 of the protocol: what git can do, and nothing of the
@@ -16,11 +16,11 @@ let kept: Readonly<{ answer: Promise<Buffer>; until: number }> | undefined;
  * @throws Error when git failed; the next call starts git again
  */
 export function uploadCapabilities(start: () => PackProcess, now = Date.now()): Promise<Buffer> {
-  if (kept !== undefined && kept.until > now) return kept.answer;
+  if (cached !== undefined && cached.until > now) return cached.answer;
   const pending = { answer: advertised(start()), until: now + keptMs };
-  kept = pending;
+  cached = pending;
   pending.answer.catch(() => {
-    if (kept === pending) kept = undefined;
+    if (cached === pending) cached = undefined;
   });
   return pending.answer;
 }

@@ -107,7 +107,7 @@ async function partiesOf(
 const responseLengthMax = 700_000;
 
 /** What waits for the browser: the request that was answered, and who was authenticated. */
-const Kept = z.object({ inResponseTo: z.string(), person: SamlPerson });
+const SignInResult = z.object({ inResponseTo: z.string(), person: SamlPerson });
 
 const consume = page({
   ...anonymous,
@@ -128,8 +128,8 @@ const consume = page({
       deps.log.warn({ connectionId, requestId: visit.requestId }, "SAML assertion came again");
       throw refused();
     }
-    const kept: z.input<typeof Kept> = { inResponseTo, person: personOf(connection, identity) };
-    const code = await storeSignIn(deps, connectionId, kept);
+    const result: z.input<typeof SignInResult> = { inResponseTo, person: personOf(connection, identity) };
+    const code = await storeSignIn(deps, connectionId, result);
     return { redirect: `${own}/finish?code=${code}` };
   },
 });
@@ -163,11 +163,11 @@ const finish = page({
   query: z.object({ code: z.string().max(100).catch("") }),
   async handle({ params: { connectionId }, query, visit }, deps) {
     const connection = await openConnection("SAML", connectionId, deps);
-    const kept = Kept.safeParse(await takeSignIn(deps, connectionId, query.code));
+    const result = SignInResult.safeParse(await takeSignIn(deps, connectionId, query.code));
     const attempt = await mustHaveBegun(visit, connectionId, deps);
     // The answer to a request of another browser would log this one in as that user.
-    if (!kept.success || kept.data.inResponseTo !== attempt.requestId) throw notBegun();
-    return await finishLogin({ connection, person: kept.data.person }, attempt, visit, deps);
+    if (!result.success || result.data.inResponseTo !== attempt.requestId) throw notBegun();
+    return await finishLogin({ connection, person: result.data.person }, attempt, visit, deps);
   },
 });
 

@@ -14,7 +14,7 @@ import { emptyAnswer, jsonAnswer } from "../../../core/answer.ts";
 import type { Deps } from "../../../core/deps.ts";
 import {
   dated,
-  keptDocument,
+  cachedDocument,
   metadataOf,
   type RepositoryState,
   stateOfRepository,
@@ -72,7 +72,7 @@ const getRepodata: NativeCall = {
       return isPacked ? await zstdFrame(json) : json;
     };
     const key = `conda:${subdir}:${isPacked}:${state.key}`;
-    const body = await keptDocument(key, make, ({ length }) => length);
+    const body = await cachedDocument(key, make, ({ length }) => length);
     const contentType = isPacked ? "application/zstd" : "application/json";
     const answer = { status: 200, headers: { "Content-Type": contentType }, body };
     return dated(native, state, answer, deps);

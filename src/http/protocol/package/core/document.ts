@@ -69,8 +69,8 @@ export function dated(
   return { status: 304, headers: dates, body: "" };
 }
 
-type Kept = Readonly<{ value: object; bytes: number }>;
-const kept = new LRUCache<string, Kept>({
+type CachedDocument = Readonly<{ value: object; bytes: number }>;
+const cache = new LRUCache<string, CachedDocument>({
   max: cacheEntriesMax,
   maxSize: cacheBytesMax,
   sizeCalculation: ({ bytes }, key) => bytes + 2 * key.length + entryBytes,
@@ -82,15 +82,15 @@ const stillSent = new StillSent<object>();
 type BytesOf<Value> = (value: Value) => number;
 
 function keep<Value extends object>(key: string, value: Value, bytesOf: BytesOf<Value>): void {
-  kept.set(key, { value, bytes: bytesOf(value) });
+  cache.set(key, { value, bytes: bytesOf(value) });
   stillSent.set(key, value);
 }
 
 function recall<Value extends object>(key: string, bytesOf: BytesOf<Value>): Value | undefined {
-  const known = kept.get(key)?.value as Value | undefined;
-  if (known !== undefined) return known;
+  const cached = cache.get(key)?.value as Value | undefined;
+  if (cached !== undefined) return cached;
   const sent = stillSent.get(key) as Value | undefined;
-  if (sent !== undefined) kept.set(key, { value: sent, bytes: bytesOf(sent) });
+  if (sent !== undefined) cache.set(key, { value: sent, bytes: bytesOf(sent) });
   return sent;
 }
 
@@ -99,7 +99,7 @@ function recall<Value extends object>(key: string, bytesOf: BytesOf<Value>): Val
  *
  * @param bytesOf of memory that it takes
  */
-export async function keptDocument<Value extends object>(
+export async function cachedDocument<Value extends object>(
   key: string,
   make: () => Promise<Value>,
   bytesOf: BytesOf<Value>,
@@ -144,8 +144,8 @@ async function built<Value extends object>(
 }
 
 /** What was kept under this key lately. */
-export function knownDocument<Value extends object>(key: string): Value | undefined {
-  return kept.get(key)?.value as Value | undefined;
+export function documentInCache<Value extends object>(key: string): Value | undefined {
+  return cache.get(key)?.value as Value | undefined;
 }
 
 type Named = Readonly<{ type: PackageType; name: PackageName }>;

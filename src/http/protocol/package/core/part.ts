@@ -17,7 +17,7 @@ import type { ListedFile } from "../../../../projections/package/registry.ts";
 import { packageNotFound } from "../../../api/package/request.ts";
 import type { Answer } from "../../../core/answer.ts";
 import type { Deps } from "../../../core/deps.ts";
-import { currentDocument, keptDocument } from "./document.ts";
+import { currentDocument, cachedDocument } from "./document.ts";
 import { ResponseBudget } from "./response-budget.ts";
 
 type Db = Pick<Deps, "db">;
@@ -66,12 +66,12 @@ export async function partsOf<Summary>(
 ): Promise<readonly Part<Summary>[]> {
   const [first, ...others] = ids;
   const isOne = first !== undefined && others.length === 0;
-  const parts = isOne ? await keptParts(first, form, deps) : await mergedParts(ids, form, deps);
+  const parts = isOne ? await cachedParts(first, form, deps) : await mergedParts(ids, form, deps);
   if (parts.length === 0) throw packageNotFound();
   return parts;
 }
 
-async function keptParts<Summary>(id: PackageId, form: PartForm<Summary>, deps: Db) {
+async function cachedParts<Summary>(id: PackageId, form: PartForm<Summary>, deps: Db) {
   const position = await packagePosition(deps.db, id);
   if (position === undefined) return [];
   const { revision, reset_position: reset } = position;
@@ -150,7 +150,7 @@ async function mergedParts<Summary>(
 ): Promise<readonly Part<Summary>[]> {
   const positions = await changePositions(deps.db, ids);
   const key = `${form.key}:${ids.map((id) => `${id}@${positions.get(id) ?? ""}`).join(",")}`;
-  const { parts } = await keptDocument<Parts<Summary>>(
+  const { parts } = await cachedDocument<Parts<Summary>>(
     key,
     async () => {
       const made = await builds.run(() => merged(ids, form, deps));

@@ -14,7 +14,7 @@ import {
 import { subjectOf } from "../../../api/registry/settings.ts";
 import { streamAnswer } from "../../../core/answer.ts";
 import type { Deps } from "../../../core/deps.ts";
-import { keptDocument } from "./document.ts";
+import { cachedDocument } from "./document.ts";
 import type { NativeCall } from "./type.ts";
 
 /** Of repositories that signed something lately, by fingerprint. */
@@ -28,7 +28,7 @@ async function signingKeyOf(
   const known = await findRegistrySigningKey(deps.db, repository.id);
   if (known !== undefined) return known;
   // One at a time: it takes seconds of a core.
-  await keptDocument(
+  await cachedDocument(
     `signing-key:${repository.id}`,
     () => create(repository, deps),
     () => 1,

@@ -14,7 +14,7 @@ import type { ListedFile } from "../../../../projections/package/registry.ts";
 import { packagesWithFiles } from "../../../../projections/package/registry-index.ts";
 import { fileNotFound, orNotFound } from "../../../api/package/request.ts";
 import { emptyAnswer, jsonAnswer, textAnswer } from "../../../core/answer.ts";
-import { dated, keptDocument, metadataOf, stateOfRepository } from "../core/document.ts";
+import { dated, cachedDocument, metadataOf, stateOfRepository } from "../core/document.ts";
 import { sendNamed } from "../core/send-file.ts";
 import { deleteVersion } from "../core/store.ts";
 import {
@@ -54,7 +54,7 @@ const getPackages: NativeCall = {
       return isPacked ? promisify(gzip)(text) : text;
     };
     const key = `cran:${path}:${isPacked}:${state.key}`;
-    const body = await keptDocument(key, make, ({ length }) => length);
+    const body = await cachedDocument(key, make, ({ length }) => length);
     const contentType = isPacked ? "application/gzip" : "text/plain; charset=utf-8";
     return dated(native, state, textAnswer(body, contentType), deps);
   },

@@ -9,8 +9,8 @@ import { packagesWithFiles } from "../../../../projections/package/registry-inde
 import type { RegistryRepositoryRow } from "../../../../projections/registry/repository.ts";
 import type { Deps } from "../../../core/deps.ts";
 import {
-  keptDocument,
-  knownDocument,
+  cachedDocument,
+  documentInCache,
   metadataOf,
   type RepositoryState,
   stateOfRepository,
@@ -58,7 +58,7 @@ export async function distributionOf(
   if (!isDebianPart(name)) return undefined;
   const state = await stateOfRepository(repository, deps);
   const make = () => build(repository, { name, state }, deps);
-  const { found } = await keptDocument(`debian:${name}:${state.key}`, make, ({ found: one }) =>
+  const { found } = await cachedDocument(`debian:${name}:${state.key}`, make, ({ found: one }) =>
     one === undefined
       ? 1
       : one.release.length * 3 +
@@ -172,7 +172,7 @@ const hashKey = ({ id }: RegistryRepositoryRow, sha256: string): string =>
 
 async function keepByHash(repository: RegistryRepositoryRow, list: DebianList): Promise<void> {
   for (const { sha256 } of [list.plain, list.packed]) {
-    await keptDocument(
+    await cachedDocument(
       hashKey(repository, sha256),
       async () => list,
       () => list.gzipped.length,
@@ -184,4 +184,4 @@ async function keepByHash(repository: RegistryRepositoryRow, list: DebianList): 
 export const listByHash = (
   repository: RegistryRepositoryRow,
   sha256: string,
-): DebianList | undefined => knownDocument<DebianList>(hashKey(repository, sha256));
+): DebianList | undefined => documentInCache<DebianList>(hashKey(repository, sha256));

@@ -12,7 +12,7 @@ import { Refusal } from "../../../../platform/refusal.ts";
 import { describedInGroup, undescribedPlugins } from "../../../../projections/package/described.ts";
 import type { Deps } from "../../../core/deps.ts";
 import { HttpRefusal } from "../../../core/errors.ts";
-import { keptDocument, stateOfRepository } from "../core/document.ts";
+import { cachedDocument, stateOfRepository } from "../core/document.ts";
 import { proxySources } from "../core/source.ts";
 import type { NativeRequest } from "../core/type.ts";
 import { upstreamDocument } from "../proxy/document.ts";
@@ -41,7 +41,7 @@ export async function pluginsOf(
     return [...known, ...(await formerPlugins(deps, ids, groupId))];
   };
   const sizeOf = (plugins: readonly MavenPlugin[]) => plugins.length * entryBytes;
-  const local = await keptDocument(`maven:${groupId}:${state.key}`, make, sizeOf);
+  const local = await cachedDocument(`maven:${groupId}:${state.key}`, make, sizeOf);
   if (local.length === 0) return [];
   const found = new Map<string, MavenPlugin>();
   const add = (plugin: MavenPlugin): void => {

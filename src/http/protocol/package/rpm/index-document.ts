@@ -16,8 +16,8 @@ import { packagesWithFiles } from "../../../../projections/package/registry-inde
 import type { RegistryRepositoryRow } from "../../../../projections/registry/repository.ts";
 import type { Deps } from "../../../core/deps.ts";
 import {
-  keptDocument,
-  knownDocument,
+  cachedDocument,
+  documentInCache,
   metadataOf,
   type RepositoryState,
   stateOfRepository,
@@ -37,7 +37,7 @@ export async function rpmRepository(
 ): Promise<RpmRepository> {
   const state = await stateOfRepository(repository, deps);
   const make = () => build(repository, state, deps);
-  return keptDocument(`rpm:${state.key}`, make, ({ repomd }) => repomd.length * 2);
+  return cachedDocument(`rpm:${state.key}`, make, ({ repomd }) => repomd.length * 2);
 }
 
 const listKey = ({ id }: RegistryRepositoryRow, sha256: string, kind: string): string =>
@@ -49,9 +49,9 @@ export async function rpmList(
   { sha256, kind }: Readonly<{ sha256: string; kind: string }>,
   deps: Deps,
 ): Promise<Buffer | undefined> {
-  const find = () => knownDocument<RpmList>(listKey(repository, sha256, kind))?.gzipped;
-  const kept = find();
-  if (kept !== undefined) return kept;
+  const find = () => documentInCache<RpmList>(listKey(repository, sha256, kind))?.gzipped;
+  const cached = find();
+  if (cached !== undefined) return cached;
   // Another process made the root that names it, or it was dropped: it is made again.
   const { repomd, state } = await rpmRepository(repository, deps);
   if (!repomd.includes(`"repodata/${sha256}-${kind}.xml.gz"`)) return undefined;
@@ -72,7 +72,7 @@ async function build(
       const gzipped = await promisify(gzip)(plain);
       const [open, packed] = [sha256(plain), sha256(gzipped)];
       const key = listKey(repository, packed, kind);
-      await keptDocument(
+      await cachedDocument(
         key,
         async () => ({ gzipped }),
         () => gzipped.length,

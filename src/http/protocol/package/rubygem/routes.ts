@@ -27,7 +27,7 @@ import { basicCredentials } from "../../../access/credentials.ts";
 import { fileNotFound, orNotFound, packageNotFound } from "../../../api/package/request.ts";
 import type { Answer } from "../../../core/answer.ts";
 import type { Deps } from "../../../core/deps.ts";
-import { filesNamed, keptDocument, metadataOf, stateOfRepository } from "../core/document.ts";
+import { filesNamed, cachedDocument, metadataOf, stateOfRepository } from "../core/document.ts";
 import { sendFile } from "../core/send-file.ts";
 import { deploymentOf, packageIdsIn } from "../core/source.ts";
 import { change } from "../core/store.ts";
@@ -82,7 +82,7 @@ async function allGems(native: NativeRequest, deps: Deps): Promise<readonly Gems
 }
 
 /** Made once for a revision of the repository. */
-async function kept(
+async function cachedIndex(
   what: string,
   native: NativeRequest,
   make: (gems: readonly Gems[]) => Promise<Buffer>,
@@ -90,7 +90,7 @@ async function kept(
 ): Promise<Buffer> {
   const { key } = await stateOfRepository(native.repository, deps);
   const made = async () => make(await allGems(native, deps));
-  return keptDocument(`rubygem:${what}:${key}`, made, ({ length }) => length);
+  return cachedDocument(`rubygem:${what}:${key}`, made, ({ length }) => length);
 }
 
 const createdAt = "created_at: 2024-01-01T00:00:00Z\n---\n";
@@ -115,7 +115,7 @@ const getDocument: NativeCall = {
   async handle(native, deps) {
     const what = native.params["what"] ?? "";
     const make = async (gems: readonly Gems[]) => Buffer.from(documents[what]?.(gems) ?? "");
-    return textAnswer((await kept(what, native, make, deps)).toString());
+    return textAnswer((await cachedIndex(what, native, make, deps)).toString());
   },
 };
 
@@ -168,7 +168,7 @@ const getSpecs: NativeCall = {
       });
       return promisify(gzip)(gemIndex(shown.map(gemOf)));
     };
-    const body = await kept(what, native, make, deps);
+    const body = await cachedIndex(what, native, make, deps);
     return { status: 200, headers: { "Content-Type": "application/octet-stream" }, body };
   },
 };

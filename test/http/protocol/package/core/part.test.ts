@@ -5,7 +5,7 @@ import { text } from "node:stream/consumers";
 import { expect } from "chai";
 
 import type { PackageId } from "../../../../../src/events/core/ids.ts";
-import { keptDocument } from "../../../../../src/http/protocol/package/core/document.ts";
+import { cachedDocument } from "../../../../../src/http/protocol/package/core/document.ts";
 import {
   joinedParts,
   type PartForm,
@@ -63,7 +63,7 @@ async function addVersions({ id, registryId }: Given, first: number, last: numbe
 async function evictAll(): Promise<void> {
   const bytes = 64 * 1024 ** 2;
   for (const _ of [1, 2])
-    await keptDocument(
+    await cachedDocument(
       randomUUID(),
       async () => ({}),
       () => bytes - 1_000,
