@@ -1,17 +1,32 @@
 import type { z } from "zod";
 
 import type { JobSpec } from "../events/pipeline/job-spec.ts";
+import { layered, type Values } from "./expand.ts";
 import type { FileVariables } from "./field.ts";
 import { variables as VariablesConfig } from "./field.ts";
 import { type Included, type IncludeFacts, readWithIncludes, startOf } from "./include.ts";
-import { type ChosenJob, cachesOf, type Instance, instancesOf, parallelMax } from "./job.ts";
+import {
+  type ChosenJob,
+  cachesOf,
+  candidatesOf,
+  type Instance,
+  instanceOf,
+  parallelMax,
+} from "./job.ts";
 import { DefaultConfig, JobConfig, StagesConfig, WorkflowConfig } from "./job-schema.ts";
+import { type Candidate, seenBy, stageOf } from "./job-variable.ts";
 import { entryMark, failAt, markAt, markEntry, problemAt, writtenPath } from "./mark.ts";
 import { extendJobs, mergeMaps, resolveReferences } from "./merge.ts";
 import { messageOf } from "./message.ts";
 import { resolveNeeds } from "./needs.ts";
 import { defaultOnly, included, type RefFacts } from "./only.ts";
-import { PathMatcher, type RepositoryFacts, ruleFor, UnanswerableRule } from "./rules.ts";
+import {
+  PathMatcher,
+  type RepositoryFacts,
+  type Rule,
+  ruleFor,
+  UnanswerableRule,
+} from "./rules.ts";
 import {
   type FileProblem,
   type FileText,
@@ -51,6 +66,8 @@ export type PipelineFacts = RepositoryFacts &
     predefined: ReadonlyMap<string, string>;
     /** Variables that win over those of the file. */
     outer: ReadonlyMap<string, string>;
+    /** Of these, the ones that were given at the start. Names of environments use no others of them. */
+    atStart: ReadonlyMap<string, string>;
   }>;
 
 export type CompiledPipeline = Readonly<{
@@ -109,8 +126,10 @@ class Compilation {
     const defaults = this.#defaults();
     this.#stop();
 
-    const rule =
-      workflow?.rules && (await ruleFor(workflow.rules, this.#seen(fileVariables), this.paths));
+    const { outer, predefined } = this.facts;
+    const ofFile: Values = { get: (key) => fileVariables.get(key)?.value };
+    const seen = layered(outer, ofFile, predefined);
+    const rule = workflow?.rules && (await ruleFor(workflow.rules, seen, this.paths));
     const refused = workflow?.rules !== undefined && (rule === undefined || rule.when === "never");
     const common = new Map([...fileVariables, ...(rule?.variables ?? [])]);
     const autoCancel = { ...workflow?.auto_cancel, ...rule?.auto_cancel };
@@ -124,12 +143,15 @@ class Compilation {
 
     const names = Object.keys(root).filter((key) => !keywords.has(key) && !key.startsWith("."));
     if (names.length > jobsMax) this.#tooMany();
-    const chosen: ChosenJob[] = [];
+    const chosen: (readonly ChosenJob[])[] = [];
+    let count = 0;
     for (const name of names) {
       const config = this.#job(name, defaults);
       if (config === undefined) continue;
-      const job = await this.#choose(name, config, common, workflow?.rules === undefined);
-      if (job !== undefined) chosen.push(job);
+      const jobs = await this.#choose(name, config, common, workflow?.rules === undefined);
+      count += jobs.length;
+      if (count > jobsMax) this.#tooMany();
+      chosen.push(jobs);
     }
     this.#stop();
     const instances = await this.#instances(chosen, stages);
@@ -194,58 +216,64 @@ class Compilation {
     this.#warnings.push(`${where.file}:${where.line}: ${where.key}: ${where.message}`);
   }
 
+  /** The jobs that rules let in, of all that `parallel` makes of one: each is judged by itself. */
   async #choose(
     name: string,
     config: JobConfig,
     common: FileVariables,
     hasDefault: boolean,
-  ): Promise<ChosenJob | undefined> {
+  ): Promise<readonly ChosenJob[]> {
     const inherited = inheritedVariables(config, common);
     const variables = new Map([...inherited, ...(config.variables ?? [])]);
-    const seen = this.#seen(variables);
+    const candidates = candidatesOf(name, config, variables);
+    if (candidates === undefined) {
+      const message = `The matrix must make 1 to ${parallelMax} jobs.`;
+      this.#report([name, "parallel", "matrix"], message);
+      return [];
+    }
+    const chosen: ChosenJob[] = [];
+    for (const candidate of candidates) {
+      const rule = await this.#ruleFor(candidate, hasDefault);
+      if (rule !== "out") chosen.push({ ...candidate, rule });
+    }
+    if (chosen.some(({ rule }) => rule?.when === "delayed" && !hasStart(rule, config))) {
+      this.#report([name, "rules"], "A delayed job needs start_in.");
+    }
+    return chosen;
+  }
+
+  async #ruleFor(candidate: Candidate, hasDefault: boolean): Promise<Rule | undefined | "out"> {
+    const { config } = candidate;
+    const seen = seenBy(candidate, this.facts);
     if (config.rules === undefined) {
       const isBare = hasDefault && config.except === undefined;
       const only = config.only ?? (isBare ? defaultOnly : {});
       const isIn = await included(only, config.except, this.facts, seen, this.paths);
-      return isIn ? { name, config, rule: undefined, variables } : undefined;
+      return isIn ? undefined : "out";
     }
     const rule = await ruleFor(config.rules, seen, this.paths);
-    if (rule === undefined || (rule.when ?? config.when) === "never") return undefined;
-    if (rule.when === "delayed" && (rule.start_in ?? config.start_in) === undefined) {
-      this.#report([name, "rules"], "A delayed job needs start_in.");
-    }
-    return {
-      name,
-      config,
-      rule,
-      variables: new Map([...variables, ...(rule.variables ?? [])]),
-    };
+    return rule === undefined || (rule.when ?? config.when) === "never" ? "out" : rule;
   }
 
   async #instances(
-    chosen: readonly ChosenJob[],
+    chosen: readonly (readonly ChosenJob[])[],
     stages: readonly string[],
   ): Promise<readonly Instance[]> {
     const instances: Instance[] = [];
-    for (const job of chosen) {
-      const stage = job.config.stage ?? "test";
-      const stageIndex = stages.indexOf(stage);
+    for (const jobs of chosen) {
+      const [first] = jobs;
+      if (first === undefined) continue;
+      const { base, config } = first;
+      const stageIndex = stages.indexOf(stageOf(config));
       if (stageIndex < 0) {
-        this.#report(
-          [job.name, "stage"],
-          `There is no stage ${stage} among: ${stages.join(", ")}.`,
-        );
+        const message = `There is no stage ${stageOf(config)} among: ${stages.join(", ")}.`;
+        this.#report([base, "stage"], message);
         continue;
       }
-      const cache = await cachesOf(job.config.cache, this.facts.hashOf);
-      const made = instancesOf(job, stageIndex, cache, this.facts.predefined);
-      if (made === undefined) {
-        const message = `The matrix must make 1 to ${parallelMax} jobs.`;
-        this.#report([job.name, "parallel", "matrix"], message);
-        continue;
+      const cache = await cachesOf(config.cache, this.facts.hashOf);
+      for (const job of jobs) {
+        instances.push(instanceOf(job, stageIndex, cache, this.facts.predefined));
       }
-      instances.push(...made);
-      if (instances.length > jobsMax) this.#tooMany();
     }
     this.#stop();
     const names = new Set<string>();
@@ -255,15 +283,6 @@ class Compilation {
     }
     this.#stop();
     return instances;
-  }
-
-  /** What conditions see: outer variables win over those of the file, and these over predefined ones. */
-  #seen(variables: FileVariables): ReadonlyMap<string, string> {
-    const { predefined, outer } = this.facts;
-    const seen = new Map(predefined);
-    for (const [key, { value }] of variables) seen.set(key, value);
-    for (const [key, value] of outer) seen.set(key, value);
-    return seen;
   }
 
   #checked<Schema extends z.ZodType>(schema: Schema, path: readonly [string]) {
@@ -360,3 +379,6 @@ function inheritedVariables({ inherit }: JobConfig, common: FileVariables): File
   if (!Array.isArray(wanted)) return common;
   return new Map([...common].filter(([key]) => wanted.includes(key)));
 }
+
+const hasStart = (rule: Rule, config: JobConfig): boolean =>
+  (rule.start_in ?? config.start_in) !== undefined;

@@ -16,7 +16,7 @@ export type PlainFacts = Readonly<{
   /** Whether there is `readArtifact`. */
   hasArtifacts: boolean;
 }> &
-  Pick<PipelineFacts, "ref" | "isTag" | "source" | "predefined" | "outer">;
+  Pick<PipelineFacts, "ref" | "isTag" | "source" | "predefined" | "outer" | "atStart">;
 
 export type CompileQuestion = Readonly<{ text: FileText; fileName: string; facts: PlainFacts }>;
 

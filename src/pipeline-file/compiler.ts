@@ -72,9 +72,10 @@ export class PipelineCompiler {
 }
 
 function questionOf({ text, fileName }: FileToCompile, facts: PipelineFacts): CompileQuestion {
-  const { ref, isTag, source, predefined, outer } = facts;
+  const { ref, isTag, source, predefined, outer, atStart } = facts;
   const hasArtifacts = facts.readArtifact !== undefined;
-  return { text, fileName, facts: { ref, isTag, source, predefined, outer, hasArtifacts } };
+  const plain = { ref, isTag, source, predefined, outer, atStart, hasArtifacts };
+  return { text, fileName, facts: plain };
 }
 
 function factOf(facts: PipelineFacts, { name, args }: FactRequest): Promise<unknown> {

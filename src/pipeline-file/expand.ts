@@ -5,6 +5,20 @@ const depthMax = 20;
 const lookupsMax = 20_000;
 
 export type Variables = ReadonlyMap<string, string>;
+/** Variables that are looked up only. */
+export type Values = Pick<Variables, "get">;
+
+/** Earlier layers win. */
+export function layered(...layers: readonly Values[]): Values {
+  const get = (name: string): string | undefined => {
+    for (const layer of layers) {
+      const value = layer.get(name);
+      if (value !== undefined) return value;
+    }
+    return undefined;
+  };
+  return { get };
+}
 
 /**
  * Puts the values of variables into a text: `$NAME`, `${NAME}`; `$$` is a dollar sign. What is not
@@ -45,7 +59,7 @@ export function expandVariables(variables: Variables, raw: ReadonlySet<string>):
  * @param note called with the length of each value that is looked up, also of those that others name
  */
 export function expander(
-  variables: Variables,
+  variables: Values,
   raw: ReadonlySet<string>,
   note?: (length: number) => void,
 ): (name: string) => string | undefined {

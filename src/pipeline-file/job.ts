@@ -3,16 +3,11 @@ import { expander, expandText, type Variables } from "./expand.ts";
 import type { FileVariables } from "./field.ts";
 import type { CacheConfig, NeedConfig } from "./job-config.ts";
 import type { JobConfig } from "./job-schema.ts";
+import { type Candidate, stageOf, variablesOfJob } from "./job-variable.ts";
 import type { Rule } from "./rules.ts";
 
 /** A job that rules have let in, before its needs are resolved. */
-export type ChosenJob = Readonly<{
-  name: string;
-  config: JobConfig;
-  rule: Rule | undefined;
-  /** Of the file and the workflow, then of the job and its rule: later ones win. */
-  variables: FileVariables;
-}>;
+export type ChosenJob = Candidate & Readonly<{ rule: Rule | undefined }>;
 
 export type SpecWithoutOrder = Omit<JobSpec, "needs" | "dependencies">;
 
@@ -27,60 +22,65 @@ export type Instance = Readonly<{
   dependencies: readonly string[] | undefined;
 }>;
 
-type Instances = Readonly<{ suffix: string; cell: Readonly<Record<string, string>> | undefined }>;
-
 /** As many as `parallel` may make of a job. */
 export const parallelMax = 200;
 
-/** @returns undefined when the matrix makes more than `parallelMax` jobs */
-export function instancesOf(
-  { name, config, rule, variables }: ChosenJob,
-  stageIndex: number,
-  cache: JobSpec["cache"],
-  predefined: Variables,
-): readonly Instance[] | undefined {
-  const all = instanceNames(config.parallel);
-  if (all === undefined) return undefined;
-  return all.map(({ suffix, cell }, index) => {
-    const own = new Map(variables);
-    for (const [key, value] of Object.entries(cell ?? {})) own.set(key, { value, raw: false });
-    const jobName = `${name}${suffix}`;
-    const spec = specOf(config, rule);
-    const parallel = config.parallel === undefined ? null : { index: index + 1, total: all.length };
-    return {
-      base: name,
-      cell,
-      needs: rule?.needs ?? config.needs,
-      dependencies: config.dependencies,
-      spec: {
-        ...spec,
-        resourceGroup: resourceGroupOf({ ...spec, name: jobName }, predefined, own),
-        name: jobName,
-        stageIndex,
-        cache,
-        parallel,
-        variables: listed(own),
-      },
-    };
-  });
-}
-
-function instanceNames(parallel: JobConfig["parallel"]): readonly Instances[] | undefined {
-  if (parallel === undefined) return [{ suffix: "", cell: undefined }];
+/**
+ * The jobs that `parallel` makes of one, or the one that it is.
+ *
+ * @returns undefined when the matrix makes more than `parallelMax` jobs, or none
+ */
+export function candidatesOf(
+  base: string,
+  config: JobConfig,
+  variables: FileVariables,
+): readonly Candidate[] | undefined {
+  const { parallel } = config;
+  const common = { base, config, variables };
+  if (parallel === undefined) return [{ ...common, name: base, cell: undefined, parallel: null }];
   if (typeof parallel === "number") {
     return Array.from({ length: parallel }, (_, index) => ({
-      suffix: ` ${index + 1}/${parallel}`,
+      ...common,
+      name: `${base} ${index + 1}/${parallel}`,
       cell: undefined,
+      parallel: { index: index + 1, total: parallel },
     }));
   }
   const size = (entry: (typeof parallel.matrix)[number]) =>
     Object.values(entry).reduce((product, values) => product * values.length, 1);
   const total = parallel.matrix.reduce((sum, entry) => sum + size(entry), 0);
   if (total > parallelMax || total === 0) return undefined;
-  return cellsOf(parallel.matrix).map((cell) => ({
-    suffix: `: [${Object.values(cell).join(", ")}]`,
+  return cellsOf(parallel.matrix).map((cell, index) => ({
+    ...common,
+    name: `${base}: [${Object.values(cell).join(", ")}]`,
     cell,
+    parallel: { index: index + 1, total },
   }));
+}
+
+export function instanceOf(
+  { base, name, config, rule, variables, cell, parallel }: ChosenJob,
+  stageIndex: number,
+  cache: JobSpec["cache"],
+  predefined: Variables,
+): Instance {
+  const own = new Map(variables);
+  for (const [key, value] of Object.entries(cell ?? {})) own.set(key, { value, raw: false });
+  for (const [key, variable] of rule?.variables ?? []) own.set(key, variable);
+  const spec = { ...specOf(config, rule), name, parallel };
+  return {
+    base,
+    cell,
+    needs: rule?.needs ?? config.needs,
+    dependencies: config.dependencies,
+    spec: {
+      ...spec,
+      resourceGroup: resourceGroupOf(spec, predefined, own),
+      stageIndex,
+      cache,
+      variables: listed(own),
+    },
+  };
 }
 
 /** Every combination, the last variable changing fastest. */
@@ -101,13 +101,12 @@ export function cellsOf(
  * the name is stored as it is. A name that expands to nothing is none.
  */
 function resourceGroupOf(
-  { resourceGroup, name, stage, environment }: Pick<JobSpec, "name"> & Own,
+  { resourceGroup, environment, ...job }: Pick<JobSpec, "name" | "parallel"> & Own,
   predefined: Variables,
   own: FileVariables,
 ): string | null {
   if (!resourceGroup?.includes("$")) return resourceGroup;
-  const job = { CI_JOB_NAME: name, CI_JOB_STAGE: stage };
-  const known = new Map([...predefined, ...Object.entries(job)]);
+  const known = new Map([...predefined, ...Object.entries(variablesOfJob(job))]);
   const raw = new Set(known.keys());
   for (const [key, variable] of own) {
     known.set(key, variable.value);
@@ -128,7 +127,7 @@ type Own = Omit<SpecWithoutOrder, "name" | "stageIndex" | "cache" | "parallel" |
 function specOf(config: JobConfig, rule: Rule | undefined): Own {
   const when = whenOf(config, rule);
   return {
-    stage: config.stage ?? "test",
+    stage: stageOf(config),
     beforeScript: config.trigger === undefined ? (config.before_script ?? []) : [],
     script: config.script ?? config.scripts ?? [],
     afterScript: config.trigger === undefined ? (config.after_script ?? []) : [],

@@ -1,6 +1,7 @@
 import { z } from "zod";
 
 import type { PipelineSource } from "../events/pipeline/source.ts";
+import type { Values } from "./expand.ts";
 import { holds } from "./expression.ts";
 import { names, oneOrMany } from "./field.ts";
 import { occurs } from "./pattern.ts";
@@ -42,7 +43,7 @@ export async function included(
   only: OnlyPolicy,
   except: OnlyPolicy | undefined,
   facts: RefFacts,
-  variables: ReadonlyMap<string, string>,
+  variables: Values,
   paths: PathMatcher,
 ): Promise<boolean> {
   const lookup = (name: string) => variables.get(name);

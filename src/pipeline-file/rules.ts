@@ -1,7 +1,7 @@
 import { LRUCache } from "lru-cache";
 import { z } from "zod";
 
-import { expander, expandText, type Variables } from "./expand.ts";
+import { expander, expandText, type Values } from "./expand.ts";
 import { type Expression, ExpressionError, holds, parseExpression } from "./expression.ts";
 import { flag, names, StartIn, text, variables } from "./field.ts";
 import { AllowFailure, Needs } from "./job-config.ts";
@@ -119,7 +119,7 @@ export class PathMatcher {
    *
    * @throws UnanswerableRule
    */
-  expand(globs: readonly string[], variables: Variables): readonly string[] {
+  expand(globs: readonly string[], variables: Values): readonly string[] {
     if (!globs.some((glob) => glob.includes("$"))) return globs;
     const look = expander(variables, new Set(), (length) => {
       this.#expanded += length + lookupLength;
@@ -182,7 +182,7 @@ export class UnanswerableRule extends Error {
  */
 export async function ruleFor(
   rules: readonly Rule[],
-  variables: Variables,
+  variables: Values,
   paths: PathMatcher,
 ): Promise<Rule | undefined> {
   const lookup = (name: string) => variables.get(name);

@@ -111,6 +111,7 @@ export async function createPipeline(
     ...(given?.readArtifact && { readArtifact: given.readArtifact }),
     predefined,
     outer: values,
+    atStart: new Map(Object.entries(variables)),
   });
   const masked = [...outer].flatMap(([key, each]) => (each.masked ? [key] : []));
   const keys = [...masked, ...Object.keys(variables)];

@@ -22,13 +22,14 @@ type Given = Readonly<{
   origin: PipelineOrigin;
   predefined: ReadonlyMap<string, string>;
   outer: ReadonlyMap<string, string>;
+  atStart?: ReadonlyMap<string, string>;
   readArtifact?: PipelineFacts["readArtifact"];
 }>;
 
 /** What a pipeline file may query about its commit, limited to what the user behind it may read. */
 export function factsOf(
   deps: Pick<WorkerDeps, "db" | "git">,
-  { repository, origin, predefined, outer, readArtifact }: Given,
+  { repository, origin, predefined, outer, atStart = new Map(), readArtifact }: Given,
 ): PipelineFacts {
   const { commitId, ref, isTag, source } = origin;
   return {
@@ -37,6 +38,7 @@ export function factsOf(
     source,
     predefined,
     outer,
+    atStart,
     readFile: (path) => readFile(repository, commitId, path),
     readProjectFile: (project, at, path) => readProjectFile(deps, origin, { project, at, path }),
     ...(readArtifact && { readArtifact }),

@@ -1,12 +1,13 @@
 import { jobNumber } from "../../events/pipeline/number.ts";
+import { environmentNameOf } from "../../pipeline-file/environment-name.ts";
 import { expandText } from "../../pipeline-file/expand.ts";
-import { clipText, isStorableText, storableText } from "../../platform/storable-text.ts";
+import { variablesOfEnvironment, variablesOfJob } from "../../pipeline-file/job-variable.ts";
+import { isStorableText } from "../../platform/storable-text.ts";
 import type { JobRow, PipelineRow } from "../../projections/pipeline/table.ts";
 import { addressesOf } from "../../projections/project/address.ts";
 import { commitSource } from "./commit-source.ts";
-import { environmentSlug, tierOf } from "./environment-name.ts";
 import { type JobRun, originOf, type VariableDeps } from "./job-run.ts";
-import { predefinedVariables, slugOf } from "./predefined.ts";
+import { predefinedVariables } from "./predefined.ts";
 import { reportedVariables } from "./reported-variable.ts";
 import { settingVariables } from "./setting-variable.ts";
 
@@ -56,11 +57,9 @@ function add(
   all.set(key, { key, value, public: true, masked: false, file: false, raw: true, ...change });
 }
 
-const environmentLengthMax = 255;
-
 /**
- * The name with variables filled in, in characters that every store keeps; those of settings, which may
- * depend on it, are unknown. Null for an empty one. `shown` are the variables whose values it holds.
+ * The name with variables filled in; those of settings, which may depend on it, are unknown. Null for an empty one.
+ * `shown` are the variables whose values it holds.
  */
 function environmentName(
   { spec }: JobRun,
@@ -72,9 +71,8 @@ function environmentName(
     shown.add(key);
     return given.get(key) ?? all.get(key)?.value;
   };
-  const text = storableText(expandText(spec.environment.name, lookup));
-  const name = clipText(text.trim(), environmentLengthMax).trim();
-  return name === "" ? null : { name, shown };
+  const name = environmentNameOf(spec.environment.name, lookup);
+  return name === null ? null : { name, shown };
 }
 
 /**
@@ -120,12 +118,13 @@ async function addressWith(
   plain: Plain,
   { name, shown }: NonNullable<ReturnType<typeof environmentName>>,
 ): Promise<string | null> {
-  const template = run.spec.environment?.url ?? null;
-  if (template === null) return null;
-  const { deps, project } = run;
+  const { deps, project, spec } = run;
+  const template = spec.environment?.url ?? null;
+  if (spec.environment === null || template === null) return null;
   const place = { project, isProtected: false, environment: name };
   const settings = await settingVariables(deps, place, run.settings);
-  const own = new Map(ofEnvironment(name));
+  const ofEnvironment = variablesOfEnvironment(name, { ...spec.environment, url: null });
+  const own = new Map(Object.entries(ofEnvironment));
   let isSealed = false;
   const lookup = (key: string): string | undefined => {
     const setting = settings.get(key);
@@ -145,11 +144,6 @@ function addressOf(text: string): string | null {
   if (text.length > addressLengthMax || !isStorableText(text) || !URL.canParse(text)) return null;
   return /^https?:$/.test(new URL(text).protocol) ? text : null;
 }
-
-const ofEnvironment = (name: string): [string, string][] => [
-  ["CI_ENVIRONMENT_NAME", name],
-  ["CI_ENVIRONMENT_SLUG", environmentSlug(name)],
-];
 
 /**
  * Later ones win: predefined, of the file, of earlier jobs, of settings, of the pipeline, of the play, of the
@@ -172,11 +166,11 @@ export async function variablesOf(
     add(all, key, value, { public: false, masked, file, raw: false });
   }
   for (const [key, value] of given) add(all, key, value, { public: false, raw: false });
-  if (environment !== null) {
-    for (const [key, value] of ofEnvironment(environment)) add(all, key, value);
-    if (spec.environment?.url) add(all, "CI_ENVIRONMENT_URL", spec.environment.url, { raw: false });
-    add(all, "CI_ENVIRONMENT_ACTION", spec.environment?.action ?? "start");
-    add(all, "CI_ENVIRONMENT_TIER", spec.environment?.tier ?? tierOf(environment));
+  if (environment !== null && spec.environment !== null) {
+    const ofEnvironment = variablesOfEnvironment(environment, spec.environment);
+    for (const [key, value] of Object.entries(ofEnvironment)) {
+      add(all, key, value, { raw: key !== "CI_ENVIRONMENT_URL" });
+    }
   }
   const secret = { public: false, masked: true } as const;
   add(all, "CI_JOB_TOKEN", token, secret);
@@ -193,14 +187,9 @@ function ofThisJob({ deps, job, pipeline, project, spec, number }: JobRun): Reco
     CI_PIPELINE_URL: `${url}/pipeline/${pipeline.local_id}`,
     CI_PIPELINE_CREATED_AT: pipeline.created_at.toISOString(),
     CI_JOB_ID: String(jobNumber(number, job.place)),
-    CI_JOB_NAME: spec.name,
-    CI_JOB_NAME_SLUG: slugOf(spec.name),
-    CI_JOB_STAGE: spec.stage,
+    ...variablesOfJob(spec),
     ...(job.started_at !== null && { CI_JOB_STARTED_AT: job.started_at.toISOString() }),
     CI_JOB_URL: `${url}/job/${job.local_id}`,
-    ...(spec.parallel !== null && { CI_NODE_INDEX: String(spec.parallel.index) }),
-    CI_NODE_TOTAL: String(spec.parallel?.total ?? 1),
-    ...(spec.when === "manual" && { CI_JOB_MANUAL: "true" }),
   };
 }
 

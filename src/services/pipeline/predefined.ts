@@ -1,7 +1,7 @@
 import type { PipelineOrigin } from "../../events/pipeline/pipeline.ts";
 import { nullObjectId } from "../../git/name.ts";
 import type { Commit } from "../../git/object/object.ts";
-import { trimmedOf } from "../../platform/trim.ts";
+import { slugOf } from "../../pipeline-file/slug.ts";
 import type { Addresses } from "../../projections/project/address.ts";
 import type { ProjectRow } from "../../projections/project/project.ts";
 
@@ -29,17 +29,6 @@ export type VariableSources = Readonly<{
   more: ReadonlyMap<string, string>;
   addresses: Addresses;
 }>;
-
-const slugLengthMax = 63;
-
-/** A name as it may stand in a host name: `feature/Search` is `feature-search`. */
-export function slugOf(name: string): string {
-  const slug = name
-    .toLowerCase()
-    .slice(0, 1_024)
-    .replaceAll(/[^a-z0-9]/g, "-");
-  return trimmedOf(slug.slice(0, slugLengthMax), "-");
-}
 
 /** Variables that every job of a pipeline sees. Users chose some of these texts: none is expanded. */
 export function predefinedVariables(sources: VariableSources): Map<string, string> {

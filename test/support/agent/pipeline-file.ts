@@ -1,17 +1,19 @@
 import { compilePipeline, type PipelineFacts } from "../../../src/pipeline-file/compile.ts";
 import { PipelineFileError } from "../../../src/pipeline-file/value.ts";
 
-type Given = Partial<Omit<PipelineFacts, "predefined" | "outer">> &
+type Given = Partial<Omit<PipelineFacts, "predefined" | "outer" | "atStart">> &
   Readonly<{
     files?: Readonly<Record<string, string>>;
     changed?: readonly string[];
     predefined?: Readonly<Record<string, string>>;
     outer?: Readonly<Record<string, string>>;
+    /** Of `outer`. */
+    atStart?: Readonly<Record<string, string>>;
   }>;
 
 /** A pipeline of `main` pushed with these files, unless `given` overrides it. */
 export function facts(given: Given = {}): PipelineFacts {
-  const { files = {}, changed, predefined = {}, outer = {}, ...rest } = given;
+  const { files = {}, changed, predefined = {}, outer = {}, atStart = {}, ...rest } = given;
   return {
     ref: "main",
     isTag: false,
@@ -22,7 +24,8 @@ export function facts(given: Given = {}): PipelineFacts {
     changedPaths: async () => changed,
     hashOf: async (paths) => `hash of ${paths.join(" ")}`,
     predefined: new Map(Object.entries(predefined)),
-    outer: new Map(Object.entries(outer)),
+    outer: new Map(Object.entries({ ...outer, ...atStart })),
+    atStart: new Map(Object.entries(atStart)),
     ...rest,
   };
 }

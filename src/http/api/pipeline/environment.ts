@@ -2,6 +2,7 @@ import { z } from "zod";
 import { environment, environmentNotFound } from "../../../commands/pipeline/environment.ts";
 import { EnvironmentState } from "../../../events/pipeline/environment.ts";
 import { PipelineStatus } from "../../../events/pipeline/status.ts";
+import { environmentSlug, tierOf } from "../../../pipeline-file/environment-name.ts";
 import { environmentProjection } from "../../../projections/pipeline/environment.ts";
 import {
   findEnvironment,
@@ -13,7 +14,6 @@ import {
   type ShownDeployment,
 } from "../../../projections/pipeline/environment-query.ts";
 import type { EnvironmentRow } from "../../../projections/pipeline/environment-table.ts";
-import { environmentSlug, tierOf } from "../../../services/pipeline/environment-name.ts";
 import { environmentProtected, mayDeploy } from "../../../services/pipeline/queue-job.ts";
 import { stopEnvironment } from "../../../services/pipeline/stop-environment.ts";
 import type { Deps } from "../../core/deps.ts";

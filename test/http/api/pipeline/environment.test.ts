@@ -1,5 +1,5 @@
 import { expect } from "chai";
-import { environmentSlug } from "../../../../src/services/pipeline/environment-name.ts";
+import { environmentSlug } from "../../../../src/pipeline-file/environment-name.ts";
 import type { View } from "../../../support/agent/pipeline-app.ts";
 import { eventually } from "../../../support/app/eventually.ts";
 import { givenEnvironments, review } from "../../../support/pipeline/environments.ts";

@@ -105,6 +105,31 @@ describe("starting a pipeline", () => {
   });
 });
 
+describe("the rules of a file", () => {
+  const yaml = `
+stage: {script: x, rules: [{if: '$CI_JOB_STAGE == "test"'}]}
+name: {script: x, rules: [{if: '$CI_JOB_NAME == "name"'}]}
+env: {script: x, environment: "prod/$OF", rules: [{if: '$CI_ENVIRONMENT_NAME == "prod/eu"'}]}
+mat:
+  script: x
+  parallel: {matrix: [{M: [a, b, c]}]}
+  rules: [{if: '$M == "a"', when: manual}, {if: '$M == "b"'}]
+node: {script: x, parallel: 2, rules: [{if: '$CI_NODE_TOTAL == "2"'}]}
+only: {script: x, only: {variables: ['$CI_JOB_NAME == "only"']}}
+skipped: {script: x, rules: [{if: '$CI_JOB_STAGE == "test"', when: never}, {when: on_success}]}
+`;
+
+  it("are judged by what is known of each job", async () => {
+    const ci = await givenPipelines();
+    await ci.commit({ [file]: yaml }, "Add [skip ci]");
+    const { localId } = await ci.start({ variables: [{ key: "OF", value: "eu" }] });
+    const names = (await ci.jobs(localId)).map(({ name }) => name);
+    expect(names).to.have.members([
+      ...["stage", "name", "env", "mat: [a]", "mat: [b]", "node 1/2", "node 2/2", "only"],
+    ]);
+  });
+});
+
 describe("a pipeline", () => {
   it("is canceled with its jobs, once, and restarted", async () => {
     const ci = await givenPipelines();

@@ -1,8 +1,7 @@
 import { expect } from "chai";
-
+import { environmentSlug } from "../../../../src/pipeline-file/environment-name.ts";
 import { findJob } from "../../../../src/projections/pipeline/query.ts";
 import type { JobRow } from "../../../../src/projections/pipeline/table.ts";
-import { environmentSlug } from "../../../../src/services/pipeline/environment-name.ts";
 import { jobPayload } from "../../../../src/services/pipeline/payload.ts";
 import { pipelinesOf } from "../../../support/agent/pipeline-app.ts";
 import { startTestApp } from "../../../support/app/app.ts";

@@ -1,6 +1,6 @@
 import { expect } from "chai";
 
-import { environmentSlug, tierOf } from "../../../src/services/pipeline/environment-name.ts";
+import { environmentSlug, tierOf } from "../../src/pipeline-file/environment-name.ts";
 
 describe("the slug of an environment", () => {
   it("is the name where that may stand in a host name", () => {

@@ -1,5 +1,19 @@
 import { hash } from "node:crypto";
 
+import { clipText, storableText } from "../platform/storable-text.ts";
+import { expandText } from "./expand.ts";
+
+const lengthMax = 255;
+
+/** A name with variables filled in, in characters that every store keeps; null for an empty one. */
+export function environmentNameOf(
+  written: string,
+  lookup: (name: string) => string | undefined,
+): string | null {
+  const text = storableText(expandText(written, lookup));
+  return clipText(text.trim(), lengthMax).trim() || null;
+}
+
 const slugLengthMax = 24;
 const partLengthMax = 17;
 const suffixLength = 6;
