@@ -1,3 +1,5 @@
+import { isDeepStrictEqual } from "node:util";
+
 import type { z } from "zod";
 
 import type { JobSpec } from "../events/pipeline/job-spec.ts";
@@ -311,7 +313,10 @@ class Compilation {
   #report(checked: readonly PropertyKey[], message: string): void {
     const path = writtenPath(this.root, checked);
     const mark = markAt(this.root, path, this.read.mark);
-    this.#problems.push(problemAt(mark, path.map(String).join("."), message));
+    const problem = problemAt(mark, path.map(String).join("."), message);
+    // Jobs that parallel makes of one have the same mistakes.
+    if (this.#problems.some((each) => isDeepStrictEqual(each, problem))) return;
+    this.#problems.push(problem);
     if (this.#problems.length >= problemsMax) this.#stop();
   }
 

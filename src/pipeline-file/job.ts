@@ -84,7 +84,7 @@ export function instanceOf(
 }
 
 /** Every combination, the last variable changing fastest. */
-export function cellsOf(
+function cellsOf(
   matrix: readonly Readonly<Record<string, readonly string[]>>[],
 ): readonly Readonly<Record<string, string>>[] {
   return matrix.flatMap((entry) =>

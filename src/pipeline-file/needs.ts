@@ -1,6 +1,5 @@
 import type { JobSpec } from "../events/pipeline/job-spec.ts";
-import { cellsOf, type Instance } from "./job.ts";
-import type { NeedConfig } from "./job-config.ts";
+import type { Instance } from "./job.ts";
 
 /** Edges that the graph of one pipeline may have. */
 const needsMax = 50_000;
@@ -30,12 +29,17 @@ export function resolveNeeds(instances: readonly Instance[], known: ReadonlySet<
     for (const need of instance.needs) {
       const problem = (message: string) =>
         problems.push({ job: instance.base, key: "needs", message });
-      const found = named(need.job).filter((each) => fitsMatrix(need, each));
+      const ofCell = (text: string) => inCell(text, instance.cell ?? {}, problem);
+      const wanted = ofCell(need.job);
+      const entries = need.matrix?.map((entry) =>
+        Object.entries(entry).map(([key, values]) => [key, values.map(ofCell)] as const),
+      );
+      const found = named(wanted).filter(({ cell }) => fitsMatrix(entries, cell));
       if (found.length === 0 && !need.optional) {
         problem(
-          known.has(need.job)
-            ? `The job ${need.job} is not part of this pipeline: its rules left it out.`
-            : `There is no job ${need.job}.`,
+          known.has(wanted)
+            ? `The job ${wanted} is not part of this pipeline: its rules left it out.`
+            : `There is no job ${wanted}.`,
         );
       }
       for (const { spec } of found) {
@@ -120,11 +124,30 @@ function triggerProblems(
   });
 }
 
-function fitsMatrix({ matrix }: NeedConfig, { cell }: Instance): boolean {
-  if (matrix === null) return true;
-  return cellsOf(matrix).some((wanted) =>
-    Object.entries(wanted).every(([key, value]) => cell?.[key] === value),
-  );
+type Cell = Instance["cell"];
+type Entries = readonly (readonly (readonly [key: string, values: readonly string[]])[])[];
+
+/** Without making the combinations, of which there may be any number. */
+function fitsMatrix(matrix: Entries | undefined, cell: Cell): boolean {
+  if (matrix === undefined) return true;
+  const own = new Map(Object.entries(cell ?? {}));
+  const fits = (key: string, values: readonly string[]) => values.some((it) => it === own.get(key));
+  return matrix.some((entry) => entry.every(([key, values]) => fits(key, values)));
+}
+
+const matrixExpression = /\$\[\[\s*matrix\.([A-Za-z_][A-Za-z0-9_]*)\s*\]\]/g;
+
+/** Puts the values of the own matrix of a job in the place of `$[[ matrix.NAME ]]`. */
+function inCell(
+  text: string,
+  cell: NonNullable<Instance["cell"]>,
+  problem: (message: string) => void,
+): string {
+  return text.replaceAll(matrixExpression, (whole, name: string) => {
+    if (Object.hasOwn(cell, name)) return cell[name] ?? whole;
+    problem(`The matrix of the job has no ${name}.`);
+    return whole;
+  });
 }
 
 /** Names of jobs that wait for one another; a walk without recursion, for chains of any length. */
