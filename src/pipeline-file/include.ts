@@ -159,7 +159,7 @@ class Reading {
     if (/^https?:/.test(path)) failAt(mark, "include", "Files of other servers are not included.");
     if (from !== undefined) return [await this.#fromProject(from, path, mark)];
     if (!/[*?]/.test(path)) return [await this.#fromCommit(path, mark)];
-    const matches = globMatcher(path);
+    const matches = globMatcher(path, { deep: true });
     const found = (await this.facts.paths()).filter((each) => matches?.(each) === true);
     if (found.length > includesMax) {
       failAt(mark, "include", `${path} names more than ${includesMax} files.`);

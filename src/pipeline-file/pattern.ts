@@ -24,17 +24,21 @@ const compile = (source: string) =>
  * Whether a path fits a glob: `*` and `?` stop at `/`, `**` followed by `/` is any directories,
  * `[a-z]` is a set and `{a,b}` are alternatives. Files whose name starts with a dot are as others.
  *
+ * @param deep whether `**` followed by something else does not stop at `/` either
  * @returns undefined for a malformed glob
  */
-export function globMatcher(glob: string): ((path: string) => boolean) | undefined {
+export function globMatcher(
+  glob: string,
+  { deep = false } = {},
+): ((path: string) => boolean) | undefined {
   // The expression that is made of it is at least as long.
   if (glob.length > patternLengthMax) return undefined;
-  const pattern = compile(`^(?:${globSource(glob)})$`);
+  const pattern = compile(`^(?:${globSource(glob, deep)})$`);
   if (pattern === null) return undefined;
   return (path) => pattern.matcher(path).find();
 }
 
-function globSource(glob: string): string {
+function globSource(glob: string, deep: boolean): string {
   let source = "";
   let alternatives = 0;
   for (let at = 0; at < glob.length; at += 1) {
@@ -44,7 +48,7 @@ function globSource(glob: string): string {
       source += "(?:[^/]+/)*";
       at += 2;
     } else if (glob.startsWith("**", at)) {
-      source += at + 2 === glob.length ? ".*" : "[^/]*";
+      source += deep || at + 2 === glob.length ? ".*" : "[^/]*";
       at += 1;
     } else if (character === "*") source += "[^/]*";
     else if (character === "?") source += "[^/]";
