@@ -238,9 +238,6 @@ class Compilation {
       const rule = await this.#ruleFor(candidate, hasDefault);
       if (rule !== "out") chosen.push({ ...candidate, rule });
     }
-    if (chosen.some(({ rule }) => rule?.when === "delayed" && !hasStart(rule, config))) {
-      this.#report([name, "rules"], "A delayed job needs start_in.");
-    }
     return chosen;
   }
 
@@ -384,6 +381,3 @@ function inheritedVariables({ inherit }: JobConfig, common: FileVariables): File
   if (!Array.isArray(wanted)) return common;
   return new Map([...common].filter(([key]) => wanted.includes(key)));
 }
-
-const hasStart = (rule: Rule, config: JobConfig): boolean =>
-  (rule.start_in ?? config.start_in) !== undefined;

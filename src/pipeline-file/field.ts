@@ -87,15 +87,18 @@ export type FileVariables = ReadonlyMap<string, Readonly<{ value: string; raw: b
 
 const Variable = z.union(
   [
-    scalarText.transform((value) => ({ value, raw: false })),
+    scalarText.transform((value) => ({ value, raw: false, isNoOption: false })),
     z
       .strictObject({
-        value: scalarText.default(""),
+        value: scalarText.optional(),
         description: z.string().optional(),
         expand: flag.default(true),
         options: z.array(scalarText).optional(),
       })
-      .transform(({ value, expand }) => ({ value, raw: !expand })),
+      .transform(({ value, expand, options }) => ({
+        ...{ value: value ?? "", raw: !expand },
+        isNoOption: options !== undefined && (value === undefined || !options.includes(value)),
+      })),
   ],
   { error: "It must be text, a number or {value: …, expand: …}." },
 );
@@ -112,5 +115,9 @@ export const variables = z
     if (entries.length > variablesMax) {
       context.addIssue({ code: "custom", message: `There are more than ${variablesMax}.` });
     }
-    return new Map(entries);
+    for (const [key, { isNoOption }] of entries) {
+      const issue = { message: "The value must be one of the options.", path: [key] };
+      if (isNoOption) context.addIssue({ code: "custom", ...issue });
+    }
+    return new Map(entries.map(([key, { value, raw }]) => [key, { value, raw }]));
   });

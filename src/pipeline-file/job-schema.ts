@@ -27,7 +27,7 @@ import {
   Trigger,
 } from "./job-config.ts";
 import { OnlyPolicy } from "./only.ts";
-import { AutoCancel, Rules } from "./rules.ts";
+import { AutoCancel, type Rule, Rules } from "./rules.ts";
 
 const timeoutSecondsMax = 30 * 86_400;
 
@@ -108,14 +108,38 @@ export const JobConfig = z
     if (job.rules !== undefined && (job.only !== undefined || job.except !== undefined)) {
       issue("rules", "rules cannot be used together with only or except.");
     }
-    if (job.when === "delayed" && job.start_in === undefined) {
-      issue("start_in", "A delayed job needs start_in.");
-    }
+    const problem = delayProblem(job);
+    if (problem !== undefined) issue(...problem);
     if (job.when === "never" && job.rules === undefined) {
       issue("when", "never is for rules.");
     }
   });
 export type JobConfig = z.output<typeof JobConfig>;
+
+type Delays = Readonly<{
+  when?: string | undefined;
+  start_in?: number | undefined;
+  rules?: readonly Rule[] | undefined;
+}>;
+
+/** A rule without `when` or `start_in` has those of the job. */
+function delayProblem({ when, start_in: startIn, rules }: Delays): [string, string] | undefined {
+  const isDelayed = (rule: Rule) => (rule.when ?? when) === "delayed";
+  const none = "start_in is for delayed jobs.";
+  if (when === "delayed" && startIn === undefined) {
+    return ["start_in", "A delayed job needs start_in."];
+  }
+  if (startIn !== undefined && when !== "delayed" && !rules?.some(isDelayed)) {
+    return ["start_in", none];
+  }
+  for (const rule of rules ?? []) {
+    if (rule.start_in !== undefined && !isDelayed(rule)) return ["rules", none];
+    if (rule.when === "delayed" && (rule.start_in ?? startIn) === undefined) {
+      return ["rules", "A delayed job needs start_in."];
+    }
+  }
+  return undefined;
+}
 
 export const WorkflowConfig = z.strictObject(
   {

@@ -68,6 +68,31 @@ workflow:
       ["a missing script", "job: {stage: test}", "neither script nor trigger"],
       ["a delayed job without a time", "job: {script: x, when: delayed}", "needs start_in"],
       [
+        "a rule that delays without a time",
+        "job: {script: x, rules: [{if: $A, when: delayed}]}",
+        "job.rules: A delayed job needs start_in",
+      ],
+      [
+        "a time of a job that is not delayed",
+        "job: {script: x, start_in: 1 day}",
+        "job.start_in: start_in is for delayed jobs",
+      ],
+      [
+        "a time of a rule that does not delay",
+        "job: {script: x, when: delayed, start_in: 1 day, rules: [{when: manual, start_in: 1 day}]}",
+        "job.rules: start_in is for delayed jobs",
+      ],
+      [
+        "options without a value",
+        "variables: {A: {options: [a, b]}}",
+        "variables.A: The value must be one of the options",
+      ],
+      [
+        "a value that is none of its options",
+        "variables: {A: {value: c, options: [a, b]}}",
+        "variables.A: The value must be one of the options",
+      ],
+      [
         "a rule that waits for more than a week",
         "job: {script: x, rules: [{when: delayed, start_in: 8 days}]}",
         "a week at most",
@@ -81,6 +106,15 @@ workflow:
         expect((await problems(text)).join("\n")).to.contain(reason);
       });
     }
+
+    it("are none where a rule or its job delays, or a value is an option", async () => {
+      const file = `
+variables: {A: {value: 5, options: [5, 6]}, B: {options: [""], value: ""}}
+a: {script: x, start_in: 1 day, rules: [{if: $A, when: delayed}]}
+b: {script: x, when: delayed, start_in: 1 day, rules: [{start_in: 2 days}, {when: manual}]}
+`;
+      expect(await problems(file)).to.deep.equal([]);
+    });
 
     it("reports twenty at most", async () => {
       const file = Array.from({ length: 100 }, (_, n) => `j${n}: []`).join("\n");
