@@ -161,8 +161,13 @@ class Compilation {
     for (const { job, key, message } of problems) this.#report([job, key], message);
     this.#stop();
     this.#mustBeStorable(jobs);
+    const isEmpty = jobs.every(({ stage }) => isEdge(stage));
+    const [first] = instances;
+    if (isEmpty && first !== undefined) {
+      this.#warn([first.base, "stage"], "Jobs of .pre and .post alone make no pipeline.");
+    }
     const warnings = [...this.read.warnings, ...this.#warnings];
-    return { ...head, jobs: inOrder(jobs), refused, warnings };
+    return { ...head, jobs: isEmpty ? [] : inOrder(jobs), refused, warnings };
   }
 
   /** `default`, and the keywords that once stood in its place. */
@@ -343,10 +348,10 @@ function byPlace(one: FileProblem, other: FileProblem): number {
   return one.line - other.line || one.column - other.column;
 }
 
+const isEdge = (stage: string): boolean => stage === ".pre" || stage === ".post";
+
 function stagesOf(given: readonly string[] | undefined): readonly string[] {
-  const own = (given ?? ["build", "test", "deploy"]).filter(
-    (stage) => stage !== ".pre" && stage !== ".post",
-  );
+  const own = (given ?? ["build", "test", "deploy"]).filter((stage) => !isEdge(stage));
   return [".pre", ...new Set(own), ".post"];
 }
 

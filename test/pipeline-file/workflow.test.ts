@@ -33,4 +33,20 @@ job: {script: x}
     const without = await compile("job: {script: x}");
     expect(without).to.include({ autoCancel: "conservative", cancelOnFailure: false });
   });
+
+  it("makes no pipeline of jobs of .pre and .post alone", async () => {
+    const file = `
+a: {stage: .pre, script: x}
+b: {stage: .post, script: x}
+c: {script: x, rules: [{if: $WANTED}]}
+`;
+    const { jobs, refused, warnings } = await compile(file);
+    expect([jobs, refused]).to.deep.equal([[], false]);
+    expect(warnings).to.deep.equal([
+      ".forge-ci.yaml:2: a.stage: Jobs of .pre and .post alone make no pipeline.",
+    ]);
+    const wanted = await compile(file, { outer: { WANTED: "1" } });
+    expect([wanted.jobs.length, wanted.warnings]).to.deep.equal([3, []]);
+    expect(await compile("")).to.deep.include({ jobs: [], warnings: [] });
+  });
 });

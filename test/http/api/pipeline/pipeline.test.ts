@@ -98,6 +98,14 @@ describe("starting a pipeline", () => {
     expect([answer.status, answer.body["code"]]).to.deep.equal([422, "pipeline.no_file"]);
   });
 
+  it("is refused with jobs of .pre and .post alone", async () => {
+    const other = await givenPipelines();
+    await other.commit({ [file]: "a: {stage: .pre, script: x}" }, "Add [skip ci]");
+    const { base, token } = other;
+    const answer = await app.post(`${base}/cicd/pipeline/start`, { token, body: {} });
+    expect([answer.status, answer.body["code"]]).to.deep.equal([422, "pipeline.empty"]);
+  });
+
   it("is for developers", async () => {
     const body = { variables: [{ key: "WANTED", value: "1" }] };
     const answer = await app.post(`${ci.base}/cicd/pipeline/start`, { token: bob.token, body });
