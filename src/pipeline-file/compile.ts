@@ -3,10 +3,12 @@ import { isDeepStrictEqual } from "node:util";
 import type { z } from "zod";
 
 import type { JobSpec } from "../events/pipeline/job-spec.ts";
-import { layered, type Values } from "./expand.ts";
+import { expander, expandText, layered, type Values } from "./expand.ts";
 import type { FileVariables } from "./field.ts";
 import { variables as VariablesConfig } from "./field.ts";
+import { ignoredIn } from "./ignored.ts";
 import { type Included, type IncludeFacts, readWithIncludes, startOf } from "./include.ts";
+import { inheritedVariables, withDefaults } from "./inherit.ts";
 import {
   type ChosenJob,
   cachesOf,
@@ -14,10 +16,12 @@ import {
   type Instance,
   instanceOf,
   parallelMax,
+  withPolicy,
 } from "./job.ts";
+import { cachePolicyError } from "./job-config.ts";
 import { DefaultConfig, JobConfig, StagesConfig, WorkflowConfig } from "./job-schema.ts";
 import { type Candidate, seenBy, stageOf } from "./job-variable.ts";
-import { entryMark, failAt, markAt, markEntry, problemAt, writtenPath } from "./mark.ts";
+import { failAt, markAt, problemAt, writtenPath } from "./mark.ts";
 import { extendJobs, mergeMaps, resolveReferences } from "./merge.ts";
 import { messageOf } from "./message.ts";
 import { resolveNeeds } from "./needs.ts";
@@ -36,7 +40,6 @@ import {
   newMap,
   PipelineFileError,
   problemsMax,
-  type Yaml,
   type YamlMap,
 } from "./value.ts";
 
@@ -53,9 +56,6 @@ const keywords = new Set([
   ...["stages", "types", "include", "variables", "workflow", "default", "spec"],
   ...formerDefaults,
 ]);
-
-/** What releases of this service do not have. */
-const releaseKeysIgnored = ["milestones", "released_at"] as const;
 
 /** Everything that a pipeline is made of beside its file. */
 export type PipelineFacts = RepositoryFacts &
@@ -183,6 +183,8 @@ class Compilation {
       this.#report(["default"], "It must be a map of keywords.");
     }
     const isOwn = (key: PropertyKey): boolean => isMap(own) && Object.hasOwn(own, key);
+    this.#warnOfIgnored([], given);
+    if (isMap(own)) this.#warnOfIgnored(["default"], own);
     // A mistake is where the keyword is written: at the top of the file, or below `default`.
     this.#problemsOf(DefaultConfig.safeParse(all), ([key]) =>
       key === undefined || isOwn(key) ? ["default"] : [],
@@ -202,7 +204,7 @@ class Compilation {
       return undefined;
     }
     const whole = withDefaults(own, defaults);
-    this.#warnOfRelease(name, own["release"]);
+    this.#warnOfIgnored([name], own);
     const config = this.#problemsOf(JobConfig.safeParse(whole), [name]);
     if (config?.cache?.some(({ unprotect }) => unprotect)) {
       this.#warn([name, "cache"], "unprotect has no effect: protected refs have their own caches.");
@@ -210,16 +212,13 @@ class Compilation {
     return config;
   }
 
-  #warnOfRelease(name: string, release: Yaml | undefined): void {
-    if (!isMap(release)) return;
-    for (const key of releaseKeysIgnored.filter((each) => release[each] !== undefined)) {
-      this.#warn([name, "release", key], "It has no effect.");
-    }
+  #warnOfIgnored(above: readonly PropertyKey[], keywords: YamlMap): void {
+    for (const path of ignoredIn(keywords)) this.#warn([...above, ...path], "It has no effect.");
   }
 
-  #warn(path: readonly string[], message: string): void {
+  #warn(path: readonly PropertyKey[], message: string): void {
     const mark = markAt(this.root, path, this.read.mark);
-    const where = problemAt(mark, path.join("."), message);
+    const where = problemAt(mark, path.map(String).join("."), message);
     this.#warnings.push(`${where.file}:${where.line}: ${where.key}: ${where.message}`);
   }
 
@@ -274,9 +273,12 @@ class Compilation {
         this.#report([base, "stage"], message);
         continue;
       }
-      const cache = await cachesOf(config.cache, this.facts.hashOf);
+      const caches = await cachesOf(config.cache, this.facts.hashOf);
       for (const job of jobs) {
-        instances.push(instanceOf(job, stageIndex, cache, this.facts.predefined));
+        const look = expander(seenBy(job, this.facts), new Set());
+        const cache = withPolicy(caches, (text) => expandText(text, look));
+        if (cache === undefined) this.#report([base, "cache", "policy"], cachePolicyError);
+        else instances.push(instanceOf(job, stageIndex, cache, this.facts.predefined));
       }
     }
     this.#stop();
@@ -362,27 +364,3 @@ function inOrder(jobs: readonly JobSpec[]): readonly JobSpec[] {
 
 const merged = (under: ReadonlyMap<string, string>, over: ReadonlyMap<string, string>) =>
   new Map([...under, ...over]);
-
-/** The keywords of a job over those of `default`, as far as the job takes them. */
-function withDefaults(own: YamlMap, defaults: YamlMap): YamlMap {
-  const inherit = isMap(own["inherit"]) ? own["inherit"]["default"] : undefined;
-  if (inherit === false) return own;
-  const isTaken = (key: string) => !Array.isArray(inherit) || inherit.includes(key);
-  const whole = newMap();
-  for (const source of [defaults, own]) {
-    for (const [key, value] of Object.entries(source)) {
-      if (source === defaults && (!isTaken(key) || own["trigger"] !== undefined)) continue;
-      whole[key] = value as Yaml;
-      const mark = entryMark(source, key);
-      if (mark !== undefined) markEntry(whole, key, mark);
-    }
-  }
-  return whole;
-}
-
-function inheritedVariables({ inherit }: JobConfig, common: FileVariables): FileVariables {
-  const wanted = inherit?.variables;
-  if (wanted === false) return new Map();
-  if (!Array.isArray(wanted)) return common;
-  return new Map([...common].filter(([key]) => wanted.includes(key)));
-}

@@ -28,6 +28,7 @@ const ImageFields = {
   entrypoint: oneOrMany(text(), 100).optional(),
   pull_policy: oneOrMany(z.enum(["always", "if-not-present", "never"]), 3).optional(),
   docker: z.strictObject({ platform: text(255).optional(), user: text(255).optional() }).optional(),
+  kubernetes: z.unknown().optional(),
 };
 
 type ImageInput = Readonly<{
@@ -151,9 +152,22 @@ const CacheKey = z.union(
   [
     scalarText.transform((key) => ({ key })),
     z.strictObject({ files: names(2), prefix: scalarText.optional() }),
+    // Their content changes with their last commit.
+    z
+      .strictObject({ files_commits: names(2), prefix: scalarText.optional() })
+      .transform(({ files_commits: files, prefix }) => ({ files, prefix })),
   ],
   { error: "It must be text or {files: …, prefix: …}." },
 );
+
+const CachePolicy = z.enum(["pull-push", "pull", "push"]);
+
+/** One that names variables is known with them; nothing at all is the default. */
+export function cachePolicyOf(text: string): z.output<typeof CachePolicy> | undefined {
+  return text === "" ? "pull-push" : CachePolicy.safeParse(text).data;
+}
+
+export const cachePolicyError = "It must be pull-push, pull or push.";
 
 const Cache = z
   .strictObject({
@@ -161,7 +175,13 @@ const Cache = z
     fallback_keys: names(5).default([]),
     paths: Paths.default([]),
     untracked: flag.default(false),
-    policy: z.enum(["pull-push", "pull", "push"]).default("pull-push"),
+    policy: z
+      .string({ error: cachePolicyError })
+      .max(255, { error: cachePolicyError })
+      .refine((given) => given.includes("$") || CachePolicy.safeParse(given).success, {
+        error: cachePolicyError,
+      })
+      .default("pull-push"),
     when: UploadWhen.default("on_success"),
     unprotect: flag.default(false),
   })

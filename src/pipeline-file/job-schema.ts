@@ -46,6 +46,7 @@ const shared = {
   interruptible: flag.optional(),
   tags: names(50).optional(),
   hooks: Hooks.optional(),
+  identity: z.unknown().optional(),
 } as const;
 
 export const DefaultConfig = z.strictObject(shared, { error: "It must be a map of keywords." });
@@ -89,6 +90,10 @@ export const JobConfig = z
       inherit: Inherit.optional(),
       description: z.string().optional(),
       manual_confirmation: z.string().optional(),
+      /** See `ignoredIn`. */
+      pages: z.unknown().optional(),
+      publish: z.unknown().optional(),
+      dast_configuration: z.unknown().optional(),
     },
     { error: "It must be a map of keywords." },
   )

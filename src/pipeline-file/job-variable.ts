@@ -3,6 +3,7 @@ import { environmentNameOf, environmentSlug, tierOf } from "./environment-name.t
 import { layered, type Values } from "./expand.ts";
 import type { FileVariables } from "./field.ts";
 import type { JobConfig } from "./job-schema.ts";
+import type { Rule } from "./rules.ts";
 import { slugOf } from "./slug.ts";
 
 type NamedJob = Pick<JobSpec, "name" | "stage" | "parallel"> &
@@ -49,6 +50,9 @@ export type Candidate = Readonly<{
   parallel: JobSpec["parallel"];
 }>;
 
+/** Variables of the rule that lets it in win over its others. */
+type Judged = Candidate & Readonly<{ rule?: Rule | undefined }>;
+
 export const stageOf = ({ stage }: Pick<JobConfig, "stage">): string => stage ?? "test";
 
 /** What surrounds a file. */
@@ -66,7 +70,7 @@ export type OuterVariables = Readonly<{
  * job is queued: without variables of settings.
  */
 export function seenBy(
-  { name, config, variables, cell, parallel }: Candidate,
+  { name, config, variables, cell, parallel, rule }: Judged,
   { predefined, outer, atStart }: OuterVariables,
 ): Values {
   const { when, environment } = config;
@@ -74,7 +78,9 @@ export function seenBy(
     Object.entries(variablesOfJob({ name, stage: stageOf(config), when, parallel })),
   );
   const ofFile: Values = { get: (key) => variables.get(key)?.value };
-  const inside = layered(new Map(Object.entries(cell ?? {})), ofFile, own, predefined);
+  const ofRule: Values = { get: (key) => rule?.variables?.get(key)?.value };
+  const ofMatrix = new Map(Object.entries(cell ?? {}));
+  const inside = layered(ofRule, ofMatrix, ofFile, own, predefined);
   if (environment !== undefined) {
     const { get } = layered(atStart, inside);
     const environmentName = environmentNameOf(environment.name, get);

@@ -1,7 +1,7 @@
 import type { FileVariable, JobSpec, JobWhen } from "../events/pipeline/job-spec.ts";
 import { expander, expandText, type Variables } from "./expand.ts";
 import type { FileVariables } from "./field.ts";
-import type { CacheConfig, NeedConfig } from "./job-config.ts";
+import { type CacheConfig, cachePolicyOf, type NeedConfig } from "./job-config.ts";
 import type { JobConfig } from "./job-schema.ts";
 import { type Candidate, stageOf, variablesOfJob } from "./job-variable.ts";
 import type { Rule } from "./rules.ts";
@@ -164,17 +164,32 @@ function allowFailureOf(config: JobConfig, rule: Rule | undefined): JobSpec["all
   return { always, exitCodes: [] };
 }
 
+export type KeyedCache = Omit<CacheConfig, "key"> & Readonly<{ key: string }>;
+
 /** @param hash names the content of the files that a key is made of */
 export async function cachesOf(
   caches: readonly CacheConfig[] | undefined,
   hash: (paths: readonly string[]) => Promise<string>,
-): Promise<JobSpec["cache"]> {
+): Promise<readonly KeyedCache[]> {
   return Promise.all(
     (caches ?? []).map(async ({ key, ...cache }) => ({
       ...cache,
-      paths: [...cache.paths],
-      fallbackKeys: [...cache.fallbackKeys],
       key: "key" in key ? key.key : [key.prefix, await hash(key.files)].filter(Boolean).join("-"),
     })),
   );
+}
+
+/** @returns undefined where a policy becomes none */
+export function withPolicy(
+  caches: readonly KeyedCache[],
+  expand: (text: string) => string,
+): JobSpec["cache"] | undefined {
+  const made: JobSpec["cache"] = [];
+  for (const cache of caches) {
+    const policy = cachePolicyOf(expand(cache.policy));
+    if (policy === undefined) return undefined;
+    const { paths, fallbackKeys } = cache;
+    made.push({ ...cache, paths: [...paths], fallbackKeys: [...fallbackKeys], policy });
+  }
+  return made;
 }
