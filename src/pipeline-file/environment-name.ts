@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 
 import { clipText, storableText } from "../platform/storable-text.ts";
-import { expandText } from "./expand.ts";
+import { expandOwnText } from "./expand.ts";
 
 const lengthMax = 255;
 
@@ -10,7 +10,7 @@ export function environmentNameOf(
   written: string,
   lookup: (name: string) => string | undefined,
 ): string | null {
-  const text = storableText(expandText(written, lookup));
+  const text = storableText(expandOwnText(written, lookup));
   return clipText(text.trim(), lengthMax).trim() || null;
 }
 

@@ -20,20 +20,50 @@ export function layered(...layers: readonly Values[]): Values {
   return { get };
 }
 
+const dollars = /\$(?:\$|([A-Za-z_][A-Za-z0-9_]*)|\{([A-Za-z_][A-Za-z0-9_]*)\})/g;
+const dollarsAndPercents =
+  /\$(?:\$|([A-Za-z_][A-Za-z0-9_]*)|\{([A-Za-z_][A-Za-z0-9_]*)\})|%(?:[A-Za-z_][A-Za-z0-9_]*)?%/g;
+
+type Lookup = (name: string) => string | undefined;
+
 /**
  * Puts the values of variables into a text: `$NAME`, `${NAME}`; `$$` is a dollar sign. What is not
  * defined becomes empty.
  */
-export function expandText(text: string, lookup: (name: string) => string | undefined): string {
+export function expandText(text: string, lookup: Lookup): string {
   if (!text.includes("$")) return text;
+  return expandForms(text, dollars, (_, name) => lookup(name) ?? "");
+}
+
+/**
+ * As `expandText`, and `%NAME%`, for what the service expands whatever the shell of the job is. That stays as it is
+ * written where there is no such variable: addresses have `%C3%A4`.
+ *
+ * @param keep whether `$NAME` and `${NAME}` stay then too
+ */
+export function expandOwnText(text: string, lookup: Lookup, { keep = false } = {}): string {
+  if (!/[$%]/.test(text)) return text;
+  return expandForms(text, dollarsAndPercents, (whole, name) =>
+    whole.startsWith("%")
+      ? (lookup(whole.slice(1, -1)) ?? whole)
+      : (lookup(name) ?? (keep ? whole : "")),
+  );
+}
+
+/** @param replacement what is put in the place of a form, of which the name is known where it begins with a dollar sign */
+function expandForms(
+  text: string,
+  forms: RegExp,
+  replacement: (whole: string, name: string) => string,
+): string {
   // Counted while it grows: the whole could be many times larger than what is kept.
   let length = 0;
   let end = 0;
   const expanded = text.replaceAll(
-    /\$\$|\$\{([A-Za-z_][A-Za-z0-9_]*)\}|\$([A-Za-z_][A-Za-z0-9_]*)/g,
-    (...[whole, braced, bare, at]: [string, string | undefined, string | undefined, number]) => {
+    forms,
+    (...[whole, bare, braced, at]: [string, string | undefined, string | undefined, number]) => {
       if (length > expandedLengthMax) return "";
-      const value = whole === "$$" ? "$" : (lookup(braced ?? bare ?? "") ?? "");
+      const value = whole === "$$" ? "$" : replacement(whole, bare ?? braced ?? "");
       length += at - end + value.length;
       end = at + whole.length;
       return value;
@@ -60,7 +90,7 @@ export function expandVariables(variables: Variables, raw: ReadonlySet<string>):
  */
 export function expander(
   variables: Values,
-  raw: ReadonlySet<string>,
+  raw: Pick<ReadonlySet<string>, "has">,
   note?: (length: number) => void,
 ): (name: string) => string | undefined {
   const done = new Map<string, string>();

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { fileBytesMax, type ReadFile, readDocument } from "./document.ts";
-import { expandText } from "./expand.ts";
+import { expandOwnText } from "./expand.ts";
 import { name, names, oneOrMany } from "./field.ts";
 import { failAt, markAt } from "./mark.ts";
 import { mergeMaps } from "./merge.ts";
@@ -203,7 +203,7 @@ class Reading {
   }
 
   #expand(written: string): string {
-    return expandText(written, (key) => this.variables.get(key));
+    return expandOwnText(written, (key) => this.variables.get(key));
   }
 }
 

@@ -1,5 +1,5 @@
 import type { FileVariable, JobSpec, JobWhen } from "../events/pipeline/job-spec.ts";
-import { expander, expandText, type Variables } from "./expand.ts";
+import { expander, expandOwnText, layered, type Values, type Variables } from "./expand.ts";
 import type { FileVariables } from "./field.ts";
 import { type CacheConfig, cachePolicyOf, type NeedConfig } from "./job-config.ts";
 import type { JobConfig } from "./job-schema.ts";
@@ -68,6 +68,7 @@ export function instanceOf(
   for (const [key, value] of Object.entries(cell ?? {})) own.set(key, { value, raw: false });
   for (const [key, variable] of rule?.variables ?? []) own.set(key, variable);
   const spec = { ...specOf(config, rule), name, parallel };
+  const look = openVariables(spec, predefined, own);
   return {
     base,
     cell,
@@ -75,7 +76,8 @@ export function instanceOf(
     dependencies: config.dependencies,
     spec: {
       ...spec,
-      resourceGroup: resourceGroupOf(spec, predefined, own),
+      resourceGroup: resourceGroupOf(spec, look),
+      tags: tagsOf(spec, look),
       stageIndex,
       cache,
       variables: listed(own),
@@ -96,28 +98,31 @@ function cellsOf(
   );
 }
 
+type Named = Pick<JobSpec, "name" | "parallel"> & Own;
+
 /**
- * The name of the group with the variables of the pipeline, the file and the job. Those of settings are left out, because
- * the name is stored as it is. A name that expands to nothing is none.
+ * Looks up the variables of the pipeline, the file and the job. Those of settings and of the start are left out: what is
+ * made of these is stored as it is.
  */
-function resourceGroupOf(
-  { resourceGroup, environment, ...job }: Pick<JobSpec, "name" | "parallel"> & Own,
-  predefined: Variables,
-  own: FileVariables,
-): string | null {
-  if (!resourceGroup?.includes("$")) return resourceGroup;
-  const known = new Map([...predefined, ...Object.entries(variablesOfJob(job))]);
-  const raw = new Set(known.keys());
-  for (const [key, variable] of own) {
-    known.set(key, variable.value);
-    if (variable.raw) raw.add(key);
-    else raw.delete(key);
-  }
-  const look = expander(known, raw);
-  const expand = (text: string, more?: string) =>
-    expandText(text, (key) => (key === "CI_ENVIRONMENT_NAME" ? more : look(key)));
-  return expand(resourceGroup, expand(environment?.name ?? "")) || null;
+function openVariables(job: Named, predefined: Variables, own: FileVariables) {
+  const ofFile: Values = { get: (key) => own.get(key)?.value };
+  const ofJob = new Map(Object.entries(variablesOfJob(job)));
+  const raw = { has: (key: string) => own.get(key)?.raw ?? true };
+  return expander(layered(ofFile, ofJob, predefined), raw);
 }
+
+type Lookup = ReturnType<typeof openVariables>;
+
+/** One that expands to nothing is none. */
+function resourceGroupOf({ resourceGroup, environment }: Named, look: Lookup): string | null {
+  if (resourceGroup === null || !/[$%]/.test(resourceGroup)) return resourceGroup;
+  const name = expandOwnText(environment?.name ?? "", look);
+  return expandOwnText(resourceGroup, (key) => (key === "CI_ENVIRONMENT_NAME" ? name : look(key))) || null;
+}
+
+/** What is not defined, or empty, stays as it is written: a job without tags would run anywhere. */
+const tagsOf = ({ tags }: Named, look: Lookup): string[] =>
+  tags.map((tag) => expandOwnText(tag, look, { keep: true }) || tag);
 
 const listed = (variables: FileVariables): FileVariable[] =>
   [...variables].map(([key, { value, raw }]) => ({ key, value, raw }));

@@ -1,7 +1,7 @@
 import { LRUCache } from "lru-cache";
 import { z } from "zod";
 
-import { expander, expandText, type Values } from "./expand.ts";
+import { expander, expandOwnText, type Values } from "./expand.ts";
 import { type Expression, ExpressionError, holds, parseExpression } from "./expression.ts";
 import { flag, names, StartIn, text, variables } from "./field.ts";
 import { AllowFailure, Needs } from "./job-config.ts";
@@ -120,7 +120,7 @@ export class PathMatcher {
    * @throws UnanswerableRule
    */
   expand(globs: readonly string[], variables: Values): readonly string[] {
-    if (!globs.some((glob) => glob.includes("$"))) return globs;
+    if (!globs.some((glob) => /[$%]/.test(glob))) return globs;
     const look = expander(variables, new Set(), (length) => {
       this.#expanded += length + lookupLength;
       if (this.#expanded > expandedMax) {
@@ -128,7 +128,7 @@ export class PathMatcher {
       }
     });
     return globs.map((glob) => {
-      const text = expandText(glob, (name) => look(name) ?? `$${name}`);
+      const text = expandOwnText(glob, look, { keep: true });
       return text.length > globLengthMax ? glob : text;
     });
   }

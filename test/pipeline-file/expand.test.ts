@@ -1,6 +1,6 @@
 import { expect } from "chai";
 
-import { expandText, expandVariables } from "../../src/pipeline-file/expand.ts";
+import { expandOwnText, expandText, expandVariables } from "../../src/pipeline-file/expand.ts";
 import { processorMs } from "../support/app/measure.ts";
 
 const none: ReadonlySet<string> = new Set();
@@ -12,6 +12,34 @@ function chain(length: number, last: string): Record<string, string> {
   const entries = Array.from({ length }, (_, n) => [`V${n}`, `$V${n + 1}`.repeat(4)] as const);
   return Object.fromEntries([...entries, [`V${length}`, last]]);
 }
+
+describe("what the service expands by itself", () => {
+  const values = new Map(Object.entries({ A: "a", EMPTY: "", B: "%A%$A" }));
+  const look = (name: string) => values.get(name);
+
+  for (const [written, expected, kept = expected] of [
+    [`$A \${A} %A%`, "a a a"],
+    ["-%EMPTY%-$EMPTY-", "---"],
+    ["$B %B%", "%A%$A %A%$A"],
+    [`$NONE \${NONE} %NONE%`, "  %NONE%", `$NONE \${NONE} %NONE%`],
+    ["%C3%A4 100% %% %A %%A%%", "%C3%A4 100% %% %A %%A%%"],
+    ["$$A %$A%", "$A %a%"],
+  ] as const) {
+    it(`is ${expected} for ${written}`, () => {
+      expect(expandOwnText(written, look)).to.equal(expected);
+      expect(expandOwnText(written, look, { keep: true })).to.equal(kept);
+    });
+  }
+
+  it("has no percent signs where a shell expands it", () => {
+    expect(expandText("%A% $A", look)).to.equal("%A% a");
+  });
+
+  it("stays as it is written where it would grow too long", () => {
+    const text = "%A%".repeat(1_000);
+    expect(expandOwnText(text, () => "x".repeat(1_024))).to.equal(text);
+  });
+});
 
 describe("variables that name one another", () => {
   it("are expanded after those they name, circles stay as they are written", () => {

@@ -2,6 +2,15 @@ import { expect } from "chai";
 
 import { compile } from "../support/agent/pipeline-file.ts";
 
+describe("an include", () => {
+  it("takes variables in all forms of the service", async () => {
+    const files = { "ci/a b c.yml": "a: {script: x}" };
+    const predefined = { A: "a", B: "b", C: "c" };
+    const { jobs } = await compile(`include: 'ci/$A \${B} %C%.yml'`, { files, predefined });
+    expect(jobs).to.have.length(1);
+  });
+});
+
 describe("a glob of include", () => {
   const paths = ["ci/a.yml", "ci/b.yml", "ci/deep/c.yml", "ci/deep/er/d.yml", "other/e.yml"];
   const files = Object.fromEntries(

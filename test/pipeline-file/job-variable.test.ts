@@ -32,6 +32,7 @@ describe("a condition of a job", () => {
     ['$CI_ENVIRONMENT_TIER == "production"', environment],
     ['$CI_ENVIRONMENT_TIER == "other"', "environment: {name: live, deployment_tier: other},"],
     ['$CI_ENVIRONMENT_NAME == "My Job"', "environment: $CI_JOB_NAME,"],
+    ['$CI_ENVIRONMENT_NAME == "live/eu/eu"', `${named} environment: "live/%NAME%/\${NAME}",`],
   ] as const) {
     it(`sees ${condition}${job === "" ? "" : ` of ${job}`}`, async () => {
       expect(await isIn(condition, job)).to.equal(true);

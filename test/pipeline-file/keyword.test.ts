@@ -39,6 +39,28 @@ job: {script: x, cache: {paths: [a], policy: $P}, parallel: {matrix: [{P: [pull,
   });
 });
 
+describe("the tags of a job", () => {
+  const tags = async (more: string, given?: Parameters<typeof compile>[1]) => {
+    const { jobs } = await compile(`variables: {ARCH: arm, EMPTY: ""}\na: {script: x, ${more}}`, given);
+    return jobs.map((job) => job.tags);
+  };
+
+  it("may name variables of the file, the job, its matrix and its rule", async () => {
+    const matrix = "parallel: {matrix: [{OS: [linux, mac]}]}, rules: [{variables: {SIZE: large}}]";
+    expect(await tags(`tags: ["$OS-\${ARCH}", "%SIZE%", $CI_JOB_STAGE], ${matrix}`)).to.deep.equal([
+      ["linux-arm", "large", "test"],
+      ["mac-arm", "large", "test"],
+    ]);
+  });
+
+  it("stay as they are written where they would be nothing, or show a secret", async () => {
+    const given = { outer: { SECRET: "x" }, atStart: { GIVEN: "x" } };
+    expect(await tags(`tags: [$NONE, $EMPTY, $SECRET, '\${GIVEN}', 100%]`, given)).to.deep.equal([
+      ["$NONE", "$EMPTY", "$SECRET", `\${GIVEN}`, "100%"],
+    ]);
+  });
+});
+
 describe("the key of a cache", () => {
   it("may be of the last commits of files, which changed them", async () => {
     const { jobs } = await compile(

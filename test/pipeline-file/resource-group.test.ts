@@ -21,6 +21,7 @@ job: {script: x, resource_group: "${name}", ${more}}
     ["$CI_COMMIT_REF_NAME $WRITTEN", "a$REGION $REGION"],
     ["of $SECRET", "of "],
     ["$SECRET", null],
+    [`%ZONE%/\${REGION} 100%`, "eu-1/eu 100%"],
   ] as const) {
     it(`is ${expected} for ${name}`, async () => {
       expect(await group(name)).to.deep.equal([expected]);

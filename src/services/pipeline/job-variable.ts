@@ -1,6 +1,6 @@
 import { jobNumber } from "../../events/pipeline/number.ts";
 import { environmentNameOf } from "../../pipeline-file/environment-name.ts";
-import { expandText } from "../../pipeline-file/expand.ts";
+import { expandOwnText } from "../../pipeline-file/expand.ts";
 import { variablesOfEnvironment, variablesOfJob } from "../../pipeline-file/job-variable.ts";
 import { isStorableText } from "../../platform/storable-text.ts";
 import type { JobRow, PipelineRow } from "../../projections/pipeline/table.ts";
@@ -133,7 +133,7 @@ async function addressWith(
     if (given !== undefined && !own.has(key) && !shown.has(key)) isSealed = true;
     return own.get(key) ?? given ?? open ?? plain.all.get(key)?.value;
   };
-  const url = addressOf(expandText(template, lookup));
+  const url = addressOf(expandOwnText(template, lookup));
   return isSealed ? null : url;
 }
 

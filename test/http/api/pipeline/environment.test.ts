@@ -51,6 +51,19 @@ describe("environments", () => {
     expect(await environments()).to.deep.equal([]);
   });
 
+  it("have names and addresses with variables in all forms", async () => {
+    const { ci, first } = await given(`
+ship:
+  script: x
+  variables: {A: a}
+  environment: {name: "of/%CI_COMMIT_REF_NAME%/\${A}", url: "https://of.test/%A%/%C3%A4/$CI_ENVIRONMENT_TIER"}
+`);
+    await ci.start();
+    await ci.run();
+    const url = "https://of.test/a/%C3%A4/other";
+    expect(await first()).to.include({ name: "of/main/a", url });
+  });
+
   it("are not deleted while a job for them is queued or runs", async () => {
     const { ci, path, first, stops, environments } = await given(review);
     await ci.start();
