@@ -29,7 +29,10 @@ await withService(async (bench) => {
   const projectId = String((await send(bench, at))["id"]);
   const things: Numbered[] = [];
   for (let n = 0; n < issues + warmUps; n += 1) {
-    const issue = await send(bench, `${at}/issue`, { title: "0", description: "It finds nothing." });
+    const issue = await send(bench, `${at}/issue`, {
+      title: "0",
+      description: "It finds nothing.",
+    });
     things.push({ id: String(issue["id"]), localId: Number(issue["localId"]) });
   }
   await withStoresOf(service, async ({ store }) => {

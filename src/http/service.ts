@@ -18,9 +18,9 @@ import { health } from "./api/ops/health.ts";
 import { metrics } from "./api/ops/metrics.ts";
 import { performer } from "./api/undo/perform.ts";
 import { buildApp } from "./core/app.ts";
-import { operationClients } from "./core/operation-client.ts";
 import type { Deps } from "./core/deps.ts";
 import { type Idempotency, idempotency } from "./core/idempotency.ts";
+import { operationClients } from "./core/operation-client.ts";
 import { peerOf } from "./core/peer.ts";
 import { problemPages } from "./page/core/problem.ts";
 import { servePages, sessionCaller } from "./page/core/serve.ts";
@@ -58,7 +58,11 @@ const reactorNames = async (): Promise<readonly string[]> =>
 /** The whole HTTP service over what the platform opened. */
 export function buildService(deps: Deps): Service {
   const limit = apiLimit(deps.counters, deps.settings);
-  const authenticator = authenticate({ ...deps, limit, directoryPassword: directoryPassword(deps) });
+  const authenticator = authenticate({
+    ...deps,
+    limit,
+    directoryPassword: directoryPassword(deps),
+  });
   const gate: Gate = {
     async caller(ctx, access, forJobs = false) {
       const byJob = forJobs ? await jobCaller(deps.db, ctx, authenticator) : undefined;
@@ -104,7 +108,13 @@ export function buildService(deps: Deps): Service {
 }
 
 /** Git smart HTTP, the queue dashboard: what is not JSON and so is no declared route. */
-function beside({ deps, authenticate, gate, refs, limit }: AuthenticationDeps): readonly Middleware[] {
+function beside({
+  deps,
+  authenticate,
+  gate,
+  refs,
+  limit,
+}: AuthenticationDeps): readonly Middleware[] {
   const anonymousPull = async (): Promise<boolean> =>
     (await deps.settings()).pullRepoFromAnonUserIsEnabled;
   const { queues, publicUrl } = deps;
@@ -114,7 +124,13 @@ function beside({ deps, authenticate, gate, refs, limit }: AuthenticationDeps): 
   const accessNow: PushDeps["accessNow"] = (pusher) => accessOfPusher(deps.db, pusher, deps.now());
   const pushes = { refs, protections, bytesLeft, locking: lockingOn(deps.db), accessNow };
   const jobProject = (token: string) => projectReadByJob(deps.db, token);
-  const authenticating = { ...deps, authenticate, project: gate.project, anonymousPull, jobProject };
+  const authenticating = {
+    ...deps,
+    authenticate,
+    project: gate.project,
+    anonymousPull,
+    jobProject,
+  };
   return [
     gitHttp({ ...authenticating, ...pushes }),
     lfsHttp({ ...authenticating, bytesLeft, hold }),

@@ -1,5 +1,10 @@
 import { compilePipeline, type PipelineFacts } from "./compile.ts";
-import type { FactRequest, CompileAnswer, CompileQuestion, PlainFacts } from "./compiler-message.ts";
+import type {
+  CompileAnswer,
+  CompileQuestion,
+  FactRequest,
+  PlainFacts,
+} from "./compiler-message.ts";
 import { PipelineFileError } from "./value.ts";
 
 type Query = (wanted: FactRequest) => Promise<unknown>;

@@ -4,7 +4,7 @@ import { ParserTask } from "../platform/parser/parser.ts";
 import { TooComplex } from "../platform/parser/refusal.ts";
 import { Refusal } from "../platform/refusal.ts";
 import type { CompiledPipeline, PipelineFacts } from "./compile.ts";
-import type { FactRequest, CompileAnswer, CompileQuestion } from "./compiler-message.ts";
+import type { CompileAnswer, CompileQuestion, FactRequest } from "./compiler-message.ts";
 import { type FileText, PipelineFileError } from "./value.ts";
 
 const waitingMax = 200;

@@ -117,7 +117,10 @@ type Lookup = ReturnType<typeof openVariables>;
 function resourceGroupOf({ resourceGroup, environment }: Named, look: Lookup): string | null {
   if (resourceGroup === null || !/[$%]/.test(resourceGroup)) return resourceGroup;
   const name = expandOwnText(environment?.name ?? "", look);
-  return expandOwnText(resourceGroup, (key) => (key === "CI_ENVIRONMENT_NAME" ? name : look(key))) || null;
+  return (
+    expandOwnText(resourceGroup, (key) => (key === "CI_ENVIRONMENT_NAME" ? name : look(key))) ||
+    null
+  );
 }
 
 /** What is not defined, or empty, stays as it is written: a job without tags would run anywhere. */

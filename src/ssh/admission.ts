@@ -52,7 +52,12 @@ export class Admission {
     this.#all = new Limit({ name: "ssh.connections", ...all, ...refused });
     const total = unauthenticated.unauthenticatedMax;
     const share = unauthenticated.unauthenticatedMaxPerNetwork;
-    this.#unauthenticated = new Limit({ name: "ssh.unproved_connections", total, share, ...refused });
+    this.#unauthenticated = new Limit({
+      name: "ssh.unproved_connections",
+      total,
+      share,
+      ...refused,
+    });
   }
 
   get total(): number {

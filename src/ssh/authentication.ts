@@ -20,7 +20,11 @@ const refused: Authentication = { kind: "refused" };
  * Checks one attempt to log in: RFC 4252 §7. The identity follows from the key of the very
  * request that carries the signature, never from a key that was offered before.
  */
-export async function authenticateUser(ctx: AuthContext, db: Knex, now: Date): Promise<Authentication> {
+export async function authenticateUser(
+  ctx: AuthContext,
+  db: Knex,
+  now: Date,
+): Promise<Authentication> {
   if (ctx.method !== "publickey" || ctx.username !== login) return refused;
   const key = keyOf(ctx.key);
   if (key === undefined) return refused;

@@ -21,7 +21,12 @@ import { refRecorder } from "../services/git/ref-recorder.ts";
 import { authenticateUser } from "./authentication.ts";
 import type { ChannelLimits } from "./channel-stream.ts";
 import { hostKeys } from "./host-key.ts";
-import { type AuthenticatedConnection, type SshServer, type SshServerOptions, startSshServer } from "./server.ts";
+import {
+  type AuthenticatedConnection,
+  type SshServer,
+  type SshServerOptions,
+  startSshServer,
+} from "./server.ts";
 import type { SshService } from "./service.ts";
 import { sessionsOf } from "./session.ts";
 

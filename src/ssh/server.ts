@@ -168,7 +168,8 @@ function serveConnection(connection: Connection, entry: Entry, serving: Serving)
 
   const decide = async (attempt: AuthContext): Promise<void> => {
     const authentication = await authenticate(attempt);
-    if (authentication.kind === "authenticated") authenticated = { by: authentication.by, ip, socket, connection };
+    if (authentication.kind === "authenticated")
+      authenticated = { by: authentication.by, ip, socket, connection };
     if (authentication.kind !== "refused") return attempt.accept();
     // The method "none" requests the list of methods.
     if (attempt.method !== "none") attempts += 1;
@@ -192,7 +193,11 @@ function serveConnection(connection: Connection, entry: Entry, serving: Serving)
   });
 }
 
-function serveSessions(connection: Connection, authenticated: AuthenticatedConnection, serving: Serving): void {
+function serveSessions(
+  connection: Connection,
+  authenticated: AuthenticatedConnection,
+  serving: Serving,
+): void {
   const { unusedMs, sessionsMax, sessionsMaxInAll } = serving.serving;
   const { socket } = authenticated;
   const onSession = serving.onSession(authenticated);

@@ -7,7 +7,7 @@ import { Refusal } from "../platform/refusal.ts";
 import { type ChannelLimits, type ChannelStream, openChannelStream } from "./channel-stream.ts";
 import { parseSshCommand } from "./command.ts";
 import { runCommand } from "./run.ts";
-import type { OnSession, AuthenticatedConnection } from "./server.ts";
+import type { AuthenticatedConnection, OnSession } from "./server.ts";
 import type { SshService } from "./service.ts";
 
 /** git(1) ends with this when it could not even begin. */
@@ -38,11 +38,17 @@ export function sessionsOf(service: SshService, authenticated: AuthenticatedConn
   };
 }
 
-function greet(channel: ServerChannel | undefined, { by }: AuthenticatedConnection, done: () => void): void {
+function greet(
+  channel: ServerChannel | undefined,
+  { by }: AuthenticatedConnection,
+  done: () => void,
+): void {
   if (channel === undefined) return;
   // What the client sends means nothing.
   channel.resume();
-  channel.stderr.write(`Hello ${by.alias}, you are authenticated. The service offers no shell, only git.\r\n`);
+  channel.stderr.write(
+    `Hello ${by.alias}, you are authenticated. The service offers no shell, only git.\r\n`,
+  );
   channel.exit(1);
   channel.end();
   done();
@@ -57,7 +63,13 @@ type Serving = Readonly<{
 }>;
 
 /** One line of the log a command, whatever becomes of it. */
-async function serve({ service, authenticated, channel, command, protocol }: Serving): Promise<void> {
+async function serve({
+  service,
+  authenticated,
+  channel,
+  command,
+  protocol,
+}: Serving): Promise<void> {
   const { log, channelLimits = channelLimitsDefault } = service;
   const line = openChannelStream(channel, authenticated, channelLimits);
   if (line === undefined) return;

@@ -144,7 +144,10 @@ async function givenRepository(): Promise<string> {
   return repository;
 }
 
-async function send(repository: string, questions: readonly Question[]): Promise<readonly Answer[]> {
+async function send(
+  repository: string,
+  questions: readonly Question[],
+): Promise<readonly Answer[]> {
   const program = path.resolve("test/support/agent/gitlab-ci-local.mjs");
   const child = spawn(process.execPath, [program, packageFile], {
     cwd: repository,

@@ -41,7 +41,10 @@ job: {script: x, cache: {paths: [a], policy: $P}, parallel: {matrix: [{P: [pull,
 
 describe("the tags of a job", () => {
   const tags = async (more: string, given?: Parameters<typeof compile>[1]) => {
-    const { jobs } = await compile(`variables: {ARCH: arm, EMPTY: ""}\na: {script: x, ${more}}`, given);
+    const { jobs } = await compile(
+      `variables: {ARCH: arm, EMPTY: ""}\na: {script: x, ${more}}`,
+      given,
+    );
     return jobs.map((job) => job.tags);
   };
 

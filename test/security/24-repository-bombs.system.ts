@@ -279,7 +279,9 @@ describe("a commit whose message nobody could read", () => {
     const tooLarge = { status: 422, code: "commit.too_large" };
     expect((await call(`/commit/${id}`)).status).to.equal(404);
     expect(await call(`/commit/${child}/file`)).to.deep.include(tooLarge);
-    expect(await call("/branch/compare?base=huge&compare=on-huge")).to.deep.include({ status: 404 });
+    expect(await call("/branch/compare?base=huge&compare=on-huge")).to.deep.include({
+      status: 404,
+    });
     expect((await call("/branch?size=50")).status).to.equal(200);
     const actions = [{ action: "CREATE", path: "x", content: "x" }];
     const change = { branch: "huge", message: "x", actions };

@@ -189,7 +189,8 @@ describe("the token endpoint", () => {
   });
 
   it("answers an unknown application as one with a wrong secret, in the same time", async () => {
-    const call = (clientId: string) => exchange(app, { ...own, clientId, clientSecret: wrong }, "x");
+    const call = (clientId: string) =>
+      exchange(app, { ...own, clientId, clientSecret: wrong }, "x");
     const [known, unknown] = [await call(own.clientId), await call(randomUUID())];
     expect(known.status).to.equal(401);
     expect([unknown.status, unknown.text]).to.deep.equal([known.status, known.text]);

@@ -241,7 +241,10 @@ describe("a code", () => {
     expect((await exchange(app, thief, code)).body["error"]).to.equal("invalid_grant");
     const wrongSecret = { ...server, clientSecret: `${server.clientSecret}x` };
     const unauthenticated = await exchange(app, wrongSecret, code);
-    expect([unauthenticated.status, unauthenticated.body["error"]]).to.deep.equal([401, "invalid_client"]);
+    expect([unauthenticated.status, unauthenticated.body["error"]]).to.deep.equal([
+      401,
+      "invalid_client",
+    ]);
     expect(unauthenticated.headers.get("www-authenticate")).to.match(/^Basic /);
     const bare = await postForm(app, "/oauth/token", {
       grant_type: "authorization_code",

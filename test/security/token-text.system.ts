@@ -41,7 +41,8 @@ describe("a running service", function () {
   };
   const token = async (name: string, kind = "access", scopes: readonly string[] = all) => {
     const at = `/user/settings/${kind}-token/create`;
-    const credentials = kind === "access" ? basic(password) : `token ${secrets.get("the access token")}`;
+    const credentials =
+      kind === "access" ? basic(password) : `token ${secrets.get("the access token")}`;
     const { text } = await send("POST", at, credentials, { name, scopes });
     return String(JSON.parse(text).token);
   };

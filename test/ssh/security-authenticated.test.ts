@@ -4,7 +4,11 @@ import pino from "pino";
 import ssh2, { type Client, type ClientChannel, type ServerChannel } from "ssh2";
 
 import { type ChannelStream, openChannelStream } from "../../src/ssh/channel-stream.ts";
-import { type ConnectionSettings, type AuthenticatedConnection, startSshServer } from "../../src/ssh/server.ts";
+import {
+  type AuthenticatedConnection,
+  type ConnectionSettings,
+  startSshServer,
+} from "../../src/ssh/server.ts";
 import { eventually } from "../support/app/eventually.ts";
 
 const hostKey = ssh2.utils.generateKeyPairSync("ed25519").private;
@@ -12,7 +16,11 @@ const channelLimits = { idleMs: 60_000, totalMs: 60_000 };
 
 /** A server that lets everybody in under the name they give, and never ends a command. */
 async function serverWith(limits: Partial<ConnectionSettings> = {}) {
-  const commands: { stream: ChannelStream; authenticated: AuthenticatedConnection; end: () => void }[] = [];
+  const commands: {
+    stream: ChannelStream;
+    authenticated: AuthenticatedConnection;
+    end: () => void;
+  }[] = [];
   const by = (name: string) => ({
     ...{ user_id: name, alias: name, is_admin: false },
     ...{ key_id: "", public_key: "", fingerprint: "" },

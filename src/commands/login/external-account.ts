@@ -4,7 +4,7 @@ import { externalIdentityId, type LinkedBy } from "../../events/login/external-i
 import { userSubject } from "../../events/user/user.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { trimmedOf } from "../../platform/trim.ts";
-import { type CommandResult, loadState, currentState, handle } from "../core/handle.ts";
+import { type CommandResult, currentState, handle, loadState } from "../core/handle.ts";
 import { mustNotBeReserved } from "../core/reserved-alias.ts";
 import { type NewUser, type RegisterUserDeps, registerUser } from "../user/register-user.ts";
 import { user } from "../user/user.ts";

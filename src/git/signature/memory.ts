@@ -78,7 +78,8 @@ export async function checkSignatures(
       const name = nameOf(objectId, keys);
       const known = holding(here.get(name));
       if (known !== undefined) return known;
-      const running = pending.get(name) ?? checksAtOnce.run(runCheck).finally(() => pending.delete(name));
+      const running =
+        pending.get(name) ?? checksAtOnce.run(runCheck).finally(() => pending.delete(name));
       pending.set(name, running);
       const check = await running;
       const row = rowOf(objectId, keys, check, now);

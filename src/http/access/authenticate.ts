@@ -148,7 +148,11 @@ function privateToken(ctx: Context): string {
 const tokenInstead = "Use an access token in the place of the password.";
 
 /** @throws Refusal 403 `auth.otp_required`, `auth.otp_wrong`, `auth.locked` */
-async function mustGiveBothFactors(user: UserRow, ctx: Context, deps: AuthenticateDeps): Promise<void> {
+async function mustGiveBothFactors(
+  user: UserRow,
+  ctx: Context,
+  deps: AuthenticateDeps,
+): Promise<void> {
   if (!(await deps.secondFactor.isRequired(user.id))) return;
   const code = ctx.get("x-otp");
   if (code === "") throw codeRequired("Send a code of your device as X-OTP beside the password.");

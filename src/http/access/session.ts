@@ -74,7 +74,8 @@ export type SignIn = Readonly<{
  */
 export async function signIn(visit: Visit, signedIn: SignIn, deps: Deps): Promise<PageAnswer> {
   const user = await mayComeIn(signedIn.userId, deps);
-  if (!(await deps.secondFactor.isRequired(user.id))) return await openSession(visit, signedIn, deps);
+  if (!(await deps.secondFactor.isRequired(user.id)))
+    return await openSession(visit, signedIn, deps);
   if (signedIn.stillTrue?.(user) === false) throw refused();
   const ticket = {
     userId: user.id,

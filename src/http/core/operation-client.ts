@@ -75,7 +75,10 @@ export type OperationClientOptions = Readonly<{
 
 export type OperationClients = (who: OperationClientOptions) => OperationClient;
 
-export function operationClients(routes: readonly Route[], serving: { deps: Deps; gate: Gate }): OperationClients {
+export function operationClients(
+  routes: readonly Route[],
+  serving: { deps: Deps; gate: Gate },
+): OperationClients {
   const byId = new Map(routes.map((route) => [route.operationId, route]));
   const routeOf = (operationId: string): Route => {
     const route = byId.get(operationId);

@@ -1,5 +1,5 @@
 import { documentReader } from "../../platform/parser/document-reader.ts";
-import { parsePackument, type PackumentAnswer, type PackumentQuestion } from "./packument.ts";
+import { type PackumentAnswer, type PackumentQuestion, parsePackument } from "./packument.ts";
 
 /** The same as `parsePackument`, large documents in a process; see documentReader. */
 export const readPackument = documentReader<PackumentQuestion, PackumentAnswer>({

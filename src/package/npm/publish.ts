@@ -3,10 +3,10 @@ import { PassThrough, type Readable } from "node:stream";
 import { Limit } from "../../platform/limit.ts";
 import { documentReader } from "../../platform/parser/document-reader.ts";
 import {
-  parsePublication,
   notJson,
   type Publication,
   type PublicationQuestion,
+  parsePublication,
   tooLarge,
 } from "./publication.ts";
 

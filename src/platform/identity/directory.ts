@@ -49,7 +49,11 @@ export type Directory = Readonly<{
    *
    * @throws DirectoryUnavailable
    */
-  authenticate: (settings: DirectorySettings, dn: string | null, password: string) => Promise<boolean>;
+  authenticate: (
+    settings: DirectorySettings,
+    dn: string | null,
+    password: string,
+  ) => Promise<boolean>;
 }>;
 
 /** Loaded at the first login by LDAP: most instances never need it. */

@@ -1,7 +1,7 @@
 import { invariant } from "../invariant.ts";
 import { ParserTask } from "../parser/parser.ts";
 import { TooComplex } from "../parser/refusal.ts";
-import type { SamlParties, SamlIdentity } from "./saml.ts";
+import type { SamlIdentity, SamlParties } from "./saml.ts";
 import type { SamlAnswer, SamlQuestion } from "./saml-task.ts";
 import { SamlRefused } from "./saml-xml.ts";
 

@@ -1,4 +1,4 @@
-import { type SamlParties, type SamlIdentity, SamlRefused, verifySamlResponse } from "./saml.ts";
+import { type SamlIdentity, type SamlParties, SamlRefused, verifySamlResponse } from "./saml.ts";
 import { samlSsoUrl } from "./saml-xml.ts";
 
 export type SamlQuestion =

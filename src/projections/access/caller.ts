@@ -70,7 +70,10 @@ export type GrantHolderRow = Pick<UserRow, "is_admin" | "password_hash"> &
   Readonly<{ expires_at: Date | null }>;
 
 /** The user of such a token, in one round trip; undefined when they, or what they authenticated with, are gone. */
-export function findGrantHolder(db: Knex, credential: GrantCredential): Promise<GrantHolderRow | undefined> {
+export function findGrantHolder(
+  db: Knex,
+  credential: GrantCredential,
+): Promise<GrantHolderRow | undefined> {
   const query = db("app_user")
     .where("app_user.id", credential.userId)
     .whereNull("app_user.banned_at")

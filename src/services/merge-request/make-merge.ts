@@ -154,7 +154,8 @@ async function mustRead({ objects }: Repository, id: string): Promise<Commit> {
 }
 
 export function inConflict({ conflicts, conflictsCount }: Conflicts): Refusal {
-  const message = "The branches conflict: both changed the same lines. Resolve it in a clone and push.";
+  const message =
+    "The branches conflict: both changed the same lines. Resolve it in a clone and push.";
   const extra = { files: conflicts, filesCount: conflictsCount };
   return new Refusal("conflict", "merge.conflict", message, { extra });
 }

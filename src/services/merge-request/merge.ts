@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
 
 import {
-  loadState,
   currentState,
   handle,
   handleKnown,
   type LoadedState,
+  loadState,
 } from "../../commands/core/handle.ts";
 import {
   changedMeanwhile,
@@ -139,7 +139,10 @@ function mustNotBeRepeated(
 }
 
 /** The request with every merge accounted for that moved the branch and was not recorded. */
-async function settled(deps: MergeDeps, order: MergeOrder): Promise<LoadedState<ExistingMergeRequest>> {
+async function settled(
+  deps: MergeDeps,
+  order: MergeOrder,
+): Promise<LoadedState<ExistingMergeRequest>> {
   const read = async (): Promise<LoadedState<ExistingMergeRequest>> => {
     const known = await loadState(deps.store, mergeRequest, order.mergeRequestId);
     const { state } = known;

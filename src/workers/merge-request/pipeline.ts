@@ -26,8 +26,8 @@ import {
 import { startPipeline } from "../../services/pipeline/start.ts";
 import type { Reactor } from "../core/reactor.ts";
 import { defineWorker } from "../core/worker.ts";
-import { isSkipped } from "../pipeline/push.ts";
 import { creationSlots, creationsAtOnce } from "../pipeline/creation-slot.ts";
+import { isSkipped } from "../pipeline/push.ts";
 
 const queue = "merge-request-pipeline";
 

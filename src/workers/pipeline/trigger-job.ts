@@ -12,8 +12,8 @@ import { type Cause, orderJob } from "../../services/pipeline/order-job.ts";
 import type { Reactor } from "../core/reactor.ts";
 import { defineWorker } from "../core/worker.ts";
 import { cancelChild } from "./cancel-children.ts";
-import { startDownstream } from "./downstream.ts";
 import { creationSlots, creationsAtOnce } from "./creation-slot.ts";
+import { startDownstream } from "./downstream.ts";
 
 /** Carries out jobs that start another pipeline. Every step may be repeated. */
 export const triggerJobWorker = defineWorker({

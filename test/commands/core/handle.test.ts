@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { expect } from "chai";
 
-import { loadState, handle, handleKnown } from "../../../src/commands/core/handle.ts";
+import { handle, handleKnown, loadState } from "../../../src/commands/core/handle.ts";
 import { user } from "../../../src/commands/user/user.ts";
 import type { Recorded } from "../../../src/events/core/event.ts";
 import { Alias, UserId } from "../../../src/events/core/ids.ts";

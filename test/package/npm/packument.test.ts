@@ -1,9 +1,9 @@
 import { expect } from "chai";
 
 import {
-  parsePackument,
   type PackumentAnswer,
   type PackumentQuestion,
+  parsePackument,
 } from "../../../src/package/npm/packument.ts";
 import { readPackument } from "../../../src/package/npm/packument-reader.ts";
 import { turnsWhile } from "../../support/app/longest-turn.ts";
@@ -59,8 +59,9 @@ describe("a document of npm from another registry", () => {
     const url = (length: number) => `https://far.example.org/${"x".repeat(length - 24)}`;
     const kindOf = (more: object) => {
       const versions = { "1.0.0": version("1.0.0", more) };
-      return parsePackument(answerFor({ kind: "document", base }, bytesOf({ name: "pad", versions })))
-        .kind;
+      return parsePackument(
+        answerFor({ kind: "document", base }, bytesOf({ name: "pad", versions })),
+      ).kind;
     };
     for (const [field, most] of [
       ["tarball", 4_096],

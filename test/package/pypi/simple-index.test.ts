@@ -29,7 +29,9 @@ describe("a list of Python files from another registry", () => {
       const text = answer.kind === "list" ? new TextDecoder().decode(answer.bytes) : "";
       expect(text).to.include(`${base}/files/tool/-/tool-1.0.1.tar.gz`).and.not.include("far.");
     }
-    const found = parseSimpleIndex(answerFor(listOf(2), { kind: "file", file: "tool-1.0.1.tar.gz" }));
+    const found = parseSimpleIndex(
+      answerFor(listOf(2), { kind: "file", file: "tool-1.0.1.tar.gz" }),
+    );
     const at = "https://far.example.org/files/tool-1.0.1.tar.gz";
     expect(found).to.deep.equal({ kind: "file", url: at, hashes: file(1).hashes });
     const other = { kind: "file", file: "tool-9.tar.gz" } as const;

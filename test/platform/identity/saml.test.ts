@@ -1,8 +1,8 @@
 import { expect } from "chai";
 
 import {
-  type SamlParties,
   type SamlIdentity,
+  type SamlParties,
   SamlRefused,
   samlRequestUrl,
   samlServiceMetadata,

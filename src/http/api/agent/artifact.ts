@@ -13,10 +13,10 @@ import type { JobRow } from "../../../projections/pipeline/table.ts";
 import type { Deps } from "../../core/deps.ts";
 import { openPortion } from "../../core/file/referred-blob.ts";
 import { listed } from "../../core/paging.ts";
-import { toView } from "../../core/view.ts";
 import type { RequestFor } from "../../core/request.ts";
 import { type Route, route } from "../../core/route.ts";
 import { instant } from "../../core/schema.ts";
+import { toView } from "../../core/view.ts";
 import {
   base,
   jobsAsOf,

@@ -3,8 +3,8 @@ import { z } from "zod";
 
 import type { AgentRow } from "../../../projections/agent/agent.ts";
 import { type AgentContactRow, lastContacts } from "../../../projections/agent/contact.ts";
-import { toView } from "../../core/view.ts";
 import { instant } from "../../core/schema.ts";
+import { toView } from "../../core/view.ts";
 
 export const AgentView = z
   .object({
@@ -38,10 +38,7 @@ export async function agentViews(
   return rows.map((row) => agentView(row, contacts.get(row.id)));
 }
 
-function agentView(
-  row: AgentRow,
-  contact: AgentContactRow | undefined,
-): z.input<typeof AgentView> {
+function agentView(row: AgentRow, contact: AgentContactRow | undefined): z.input<typeof AgentView> {
   return toView(AgentView, row, {
     platform: contact?.platform ?? "",
     architecture: contact?.architecture ?? "",

@@ -12,9 +12,9 @@ import { findUserById } from "../../../projections/user/user.ts";
 import { accessAt, type OwnerScope, ownerScopes, parentOf } from "../../access/owner-scope.ts";
 import type { Deps } from "../../core/deps.ts";
 import { listed } from "../../core/paging.ts";
-import { toView } from "../../core/view.ts";
 import { type Route, route } from "../../core/route.ts";
 import { instant } from "../../core/schema.ts";
+import { toView } from "../../core/view.ts";
 
 const textMax = 4_000;
 

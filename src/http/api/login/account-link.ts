@@ -39,7 +39,8 @@ const postPasswordReset = route({
   summary: "Ask for a link to set a new password",
   description: sameAnswer,
   body: Address,
-  handle: ({ body, request }, deps) => requestLink("RequestPasswordReset", body.email, request, deps),
+  handle: ({ body, request }, deps) =>
+    requestLink("RequestPasswordReset", body.email, request, deps),
 });
 
 const postEmailConfirmation = route({
@@ -49,7 +50,8 @@ const postEmailConfirmation = route({
   summary: "Ask for the link that confirms an e-mail again",
   description: sameAnswer,
   body: Address,
-  handle: ({ body, request }, deps) => requestLink("RequestEmailConfirmation", body.email, request, deps),
+  handle: ({ body, request }, deps) =>
+    requestLink("RequestEmailConfirmation", body.email, request, deps),
 });
 
 const confirmOwnEmail = route({

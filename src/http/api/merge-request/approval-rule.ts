@@ -30,7 +30,7 @@ import type { Deps } from "../../core/deps.ts";
 import type { RequestContext } from "../../core/request.ts";
 import { type Route, route } from "../../core/route.ts";
 import { bool, int, oneLine } from "../../core/schema.ts";
-import { userView, UserView } from "../user/view.ts";
+import { UserView, userView } from "../user/view.ts";
 
 const approversMax = 100;
 
@@ -103,7 +103,8 @@ function getRule(ownerScope: OwnerScope): Route {
     summary: `Get an approval rule of a ${ownerScope.resource}`,
     asOf: rulesThen,
     reply: ApprovalRuleView,
-    handle: ({ params, request }, { db }) => findView(db, scopeOf(request), params.approvalRuleUuid),
+    handle: ({ params, request }, { db }) =>
+      findView(db, scopeOf(request), params.approvalRuleUuid),
   });
 }
 

@@ -24,14 +24,14 @@ import { projectStampOf } from "../../core/command-deps.ts";
 import type { Deps } from "../../core/deps.ts";
 import { type Route, route } from "../../core/route.ts";
 import { fieldRefusal, instant, int, oneLine } from "../../core/schema.ts";
-import { userView, UserView } from "../user/view.ts";
+import { UserView, userView } from "../user/view.ts";
 import { mustBeUsers } from "./approval-rule.ts";
 import {
   at,
+  findView,
   mustBeChangeable,
   mustFindMergeRequest,
   reading,
-  findView,
   type Writing,
   writing,
 } from "./place.ts";

@@ -18,10 +18,10 @@ import { mustFindRef } from "../repository/ref-change.ts";
 import { detailsIn, MergeRequestChange, MergeRequestChangeById } from "./body.ts";
 import {
   at,
+  findView,
   mayDeleteRefs,
   mustBeChangeable,
   mustFindMergeRequest,
-  findView,
   type Writing,
   writing,
 } from "./place.ts";

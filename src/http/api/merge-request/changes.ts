@@ -17,9 +17,9 @@ import { type Route, route } from "../../core/route.ts";
 import { pathLengthMax } from "../../core/schema.ts";
 import {
   ChangedFileView,
+  changeView,
   lineRangeFields,
   lineRangeOf,
-  changeView,
   partView,
 } from "../repository/changed-file-view.ts";
 import { colouredLines, colouredWindow } from "../repository/coloured-line.ts";

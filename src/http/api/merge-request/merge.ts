@@ -14,9 +14,9 @@ import { bool, fieldRefusal } from "../../core/schema.ts";
 import { changed } from "./change.ts";
 import {
   at,
+  findView,
   mustBeChangeable,
   mustFindMergeRequest,
-  findView,
   type Writing,
   writing,
 } from "./place.ts";

@@ -9,7 +9,7 @@ import { route } from "../../core/route.ts";
 import { bool, timeOrDay } from "../../core/schema.ts";
 import { labelIdsNamed } from "../label/choice.ts";
 import { filteredPerson, personFilter } from "../user/person-filter.ts";
-import { at, reading, findView } from "./place.ts";
+import { at, findView, reading } from "./place.ts";
 import { MergeRequestView } from "./schema.ts";
 import { mergeRequestViews, type Reading } from "./view.ts";
 

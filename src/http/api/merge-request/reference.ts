@@ -1,7 +1,7 @@
 import { listReferences } from "../../../projections/reference/list.ts";
 import { listed } from "../../core/paging.ts";
 import { route } from "../../core/route.ts";
-import { referenceView, ReferenceView } from "../reference/view.ts";
+import { ReferenceView, referenceView } from "../reference/view.ts";
 import { at, mustFindMergeRequest, reading } from "./place.ts";
 
 export const getMergeRequestReferences = route({

@@ -10,9 +10,9 @@ import { projectRole } from "../../../projections/team/member-role.ts";
 import { findUsersById, type UserRow } from "../../../projections/user/user.ts";
 import { type Judgement, mergeJudge, notCompared } from "../../../services/merge-request/judge.ts";
 import type { Deps } from "../../core/deps.ts";
-import { toView } from "../../core/view.ts";
 import type { RequestFor } from "../../core/request.ts";
 import { type SelectorObject, selectorObject } from "../../core/selector.ts";
+import { toView } from "../../core/view.ts";
 import { labelView } from "../label/view.ts";
 import { type CommitView, commitViews } from "../repository/commit-view.ts";
 import { participantView } from "../user/participant.ts";
@@ -88,8 +88,7 @@ const peopleIn = (rows: readonly MergeRequestRow[]): readonly string[] => [
 ];
 
 function plainView(row: MergeRequestRow, users: ReadonlyMap<string, UserRow>) {
-  const people = (ids: readonly string[]) =>
-    ids.flatMap((id) => users.get(id) ?? []).map(userView);
+  const people = (ids: readonly string[]) => ids.flatMap((id) => users.get(id) ?? []).map(userView);
   const { author_id: authorId, merged_by_id: mergedById } = row;
   return {
     workInProgress: row.is_draft,

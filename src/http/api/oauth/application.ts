@@ -17,10 +17,10 @@ import {
 import { type Stamp, stamped, stampOf, type Unstamped } from "../../core/command-deps.ts";
 import type { Deps } from "../../core/deps.ts";
 import { listed } from "../../core/paging.ts";
-import { toView } from "../../core/view.ts";
 import type { RequestFor } from "../../core/request.ts";
 import { type Route, route } from "../../core/route.ts";
 import { bool, oneLine } from "../../core/schema.ts";
+import { toView } from "../../core/view.ts";
 import { isRegistrable } from "./redirect.ts";
 
 const ApplicationView = z

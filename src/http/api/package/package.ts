@@ -26,8 +26,8 @@ import {
   PackageVersionView,
   PackageView,
   packageFileView,
-  packageViews,
   packageVersionViews,
+  packageViews,
 } from "./view.ts";
 
 /** Who may read the registry of the instance. */

@@ -160,7 +160,8 @@ async function storeContent(
     signal,
     async inspect(file, bytes) {
       // Nobody means to replace a file by nothing: the attachment was forgotten.
-      if (bytes === 0) throw new Refusal("unprocessable", "package.file_empty", "The file is empty.");
+      if (bytes === 0)
+        throw new Refusal("unprocessable", "package.file_empty", "The file is empty.");
       found.name = await inspections.run(() => inspect(file));
       mustBeShort(found.name);
     },

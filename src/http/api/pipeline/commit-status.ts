@@ -12,9 +12,9 @@ import {
   listCommitStatuses,
 } from "../../../projections/pipeline/commit-status.ts";
 import { listed } from "../../core/paging.ts";
-import { toView } from "../../core/view.ts";
 import { type Route, route } from "../../core/route.ts";
 import { instant } from "../../core/schema.ts";
+import { toView } from "../../core/view.ts";
 import { mustFindCommit, refsAsOf } from "../repository/revision.ts";
 import { reading, writing } from "./found.ts";
 

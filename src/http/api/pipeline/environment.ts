@@ -19,10 +19,10 @@ import { stopEnvironment } from "../../../services/pipeline/stop-environment.ts"
 import type { Deps } from "../../core/deps.ts";
 import { oneInProject } from "../../core/one-below.ts";
 import { listed } from "../../core/paging.ts";
-import { toView } from "../../core/view.ts";
 import type { RequestFor } from "../../core/request.ts";
 import { type Route, route } from "../../core/route.ts";
 import { bool, instant, nameLengthMax } from "../../core/schema.ts";
+import { toView } from "../../core/view.ts";
 import { reading, writing } from "./found.ts";
 
 const path = "/project/{ownerAlias}/{projectAlias}/environment" as const;

@@ -26,7 +26,7 @@ import {
   tag,
   writing,
 } from "./found.ts";
-import { JobView, PipelineView, jobViews, pipelineView } from "./view.ts";
+import { JobView, jobViews, PipelineView, pipelineView } from "./view.ts";
 
 const path = `${base}/pipeline` as const;
 

@@ -25,10 +25,10 @@ import { accessAt, ownerScopes, parentOf } from "../../access/owner-scope.ts";
 import { stampOf } from "../../core/command-deps.ts";
 import type { Deps } from "../../core/deps.ts";
 import { listed } from "../../core/paging.ts";
-import { toView } from "../../core/view.ts";
 import type { RequestContext } from "../../core/request.ts";
 import { type Route, type RoutePath, route } from "../../core/route.ts";
 import { bool, fieldRefusal } from "../../core/schema.ts";
+import { toView } from "../../core/view.ts";
 
 /** As long as a masked value must be: shorter ones would hide half of a log. */
 const maskedLengthMin = 8;

@@ -6,8 +6,8 @@ import { PipelineSource } from "../../../events/pipeline/source.ts";
 import { PipelineStatus } from "../../../events/pipeline/status.ts";
 import { artifactExpiries } from "../../../projections/agent/artifact.ts";
 import type { JobRow, PipelineRow } from "../../../projections/pipeline/table.ts";
-import { toView } from "../../core/view.ts";
 import { instant } from "../../core/schema.ts";
+import { toView } from "../../core/view.ts";
 
 export const PipelineView = z
   .object({

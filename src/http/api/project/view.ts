@@ -60,10 +60,7 @@ export async function addresses(
   return { ...addressesOf(deps, await deps.settings()), projectBytesMax };
 }
 
-export function projectView(
-  row: ProjectRow,
-  addresses: Surroundings,
-): z.input<typeof ProjectView> {
+export function projectView(row: ProjectRow, addresses: Surroundings): z.input<typeof ProjectView> {
   const allowed = allowedBytes(row, addresses.projectBytesMax);
   return toView(ProjectView, row, {
     description: row.description ?? "",

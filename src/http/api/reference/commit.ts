@@ -4,7 +4,7 @@ import { listReferences } from "../../../projections/reference/list.ts";
 import { listed } from "../../core/paging.ts";
 import { type Route, route } from "../../core/route.ts";
 import { mustFindCommit, revisionText } from "../repository/revision.ts";
-import { referenceView, ReferenceView } from "./view.ts";
+import { ReferenceView, referenceView } from "./view.ts";
 
 const listCommitReferences = route({
   method: "get",

@@ -33,8 +33,8 @@ import { packageNotFound, versionNotFound } from "../package/request.ts";
 import {
   PackageVersionView,
   PackageView,
-  packageViews,
   packageVersionViews,
+  packageViews,
 } from "../package/view.ts";
 import { type RegistryScope, registryScopes } from "./owner.ts";
 import { anonymously, atRepository, mustFindRepository } from "./repository.ts";

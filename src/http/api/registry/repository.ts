@@ -33,7 +33,7 @@ import {
   registryScopes,
 } from "./owner.ts";
 import { changedSettings, mustBeNamable, settingsOf } from "./settings.ts";
-import { repositoryView, RegistryRepositoryView } from "./view.ts";
+import { RegistryRepositoryView, repositoryView } from "./view.ts";
 
 const tag = "Registry repositories";
 const list = "shortRegistryRepositoryDtoList";
@@ -165,9 +165,7 @@ const byProject: readonly Route[] = [
     params: ProjectFormParams,
     async handle({ params, request }, deps) {
       await mustNameProject(params.projectAlias, deps);
-      return repositoryView(
-        await mustFindRepository(params.registryRepositoryUuid, request, deps),
-      );
+      return repositoryView(await mustFindRepository(params.registryRepositoryUuid, request, deps));
     },
   }),
   route({

@@ -43,9 +43,7 @@ export const RegistryRepositoryView = z
   })
   .meta({ id: "RegistryRepository" });
 
-export function repositoryView(
-  row: RegistryRepositoryRow,
-): z.input<typeof RegistryRepositoryView> {
+export function repositoryView(row: RegistryRepositoryRow): z.input<typeof RegistryRepositoryView> {
   return {
     title: row.name,
     repositoryType: row.settings.type,

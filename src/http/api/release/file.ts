@@ -17,7 +17,7 @@ import { openPortion } from "../../core/file/referred-blob.ts";
 import { roomForFile, roomOf } from "../../core/file/room.ts";
 import type { RequestFor } from "../../core/request.ts";
 import { type Route, route } from "../../core/route.ts";
-import { mustFindRelease, findView, writing } from "./release.ts";
+import { findView, mustFindRelease, writing } from "./release.ts";
 import { ReleaseView } from "./view.ts";
 
 const path = "/project/{ownerAlias}/{projectAlias}/release/{releaseUuid}/file";

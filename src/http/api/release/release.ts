@@ -27,7 +27,7 @@ import { type Route, route } from "../../core/route.ts";
 import { bool, nameLengthMax, oneLine } from "../../core/schema.ts";
 import { mustFindCommit, revisionText } from "../repository/revision.ts";
 import { makeTag, type NewTag } from "../repository/tag-change.ts";
-import { releaseView, ReleaseView } from "./view.ts";
+import { ReleaseView, releaseView } from "./view.ts";
 
 const tag = "Releases";
 const path = "/project/{ownerAlias}/{projectAlias}/release";

@@ -3,8 +3,8 @@ import { z } from "zod";
 import type { ReleaseFileRow, ReleaseRow } from "../../../projections/release/release.ts";
 import type { ResolvedProject } from "../../access/gate.ts";
 import type { Deps } from "../../core/deps.ts";
-import { toView } from "../../core/view.ts";
 import { instant } from "../../core/schema.ts";
+import { toView } from "../../core/view.ts";
 
 const ReleaseFileView = z
   .object({

@@ -79,11 +79,7 @@ const createCommit = route({
 export const commitChangeRoutes: readonly Route[] = [createCommit];
 
 /** The commit that a change of a ref came to. */
-export async function commitView(
-  id: string | null | undefined,
-  { project }: Writing,
-  deps: Deps,
-) {
+export async function commitView(id: string | null | undefined, { project }: Writing, deps: Deps) {
   const { commit } = await mustFindCommit(deps, project, id ?? "");
   const [view] = await commitViews(deps, project.id, [commit]);
   invariant(view !== undefined, "one commit makes one view");

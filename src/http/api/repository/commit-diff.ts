@@ -11,9 +11,9 @@ import { type Route, route } from "../../core/route.ts";
 import { pathLengthMax } from "../../core/schema.ts";
 import {
   ChangedFileView,
+  changeView,
   lineRangeFields,
   lineRangeOf,
-  changeView,
   partView,
 } from "./changed-file-view.ts";
 import { colouredLines, colouredWindow } from "./coloured-line.ts";

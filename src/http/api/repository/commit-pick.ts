@@ -13,7 +13,7 @@ import { mustReadCommit } from "../../access/repository-access.ts";
 import type { Deps } from "../../core/deps.ts";
 import { type Route, route } from "../../core/route.ts";
 import { nameLengthMax } from "../../core/schema.ts";
-import { nothingChanged, commitView } from "./commit-change.ts";
+import { commitView, nothingChanged } from "./commit-change.ts";
 import { CommitView } from "./commit-view.ts";
 import { changeRefsFor, mustFindRef, type Writing } from "./ref-change.ts";
 import { mustFindCommit } from "./revision.ts";
@@ -122,7 +122,8 @@ async function mergedTree(
   const { treeId: ours } = await mustReadCommit(repository, onto);
   const merged = await mergeTrees(repository, { ...sides, ours });
   if (merged.conflicts !== undefined) {
-    const message = "The commit conflicts with changes of the branch. Resolve it in a clone and push.";
+    const message =
+      "The commit conflicts with changes of the branch. Resolve it in a clone and push.";
     const extra = { files: merged.conflicts, filesCount: merged.conflictsCount };
     throw new Refusal("conflict", "commit.conflict", message, { extra });
   }

@@ -5,7 +5,7 @@ import { type RefView, refView } from "../../../projections/repository/ref-view.
 import { type CommitAuthors, findCommitAuthors } from "../../../projections/user/commit-author.ts";
 import type { Deps } from "../../core/deps.ts";
 import { instant } from "../../core/schema.ts";
-import { userView, UserView } from "../user/view.ts";
+import { UserView, userView } from "../user/view.ts";
 import { unsigned, VerificationView, verifyCommits } from "./commit-verification.ts";
 
 export const IdentView = z

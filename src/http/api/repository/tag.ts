@@ -8,8 +8,8 @@ import type { GitRefRow } from "../../../projections/repository/ref-rows.ts";
 import { refView } from "../../../projections/repository/ref-view.ts";
 import { findCommitAuthors } from "../../../projections/user/commit-author.ts";
 import type { Deps } from "../../core/deps.ts";
-import { toView } from "../../core/view.ts";
 import { type Route, route } from "../../core/route.ts";
+import { toView } from "../../core/view.ts";
 import { IdentView, identView } from "./commit-view.ts";
 import { refsAsOf } from "./revision.ts";
 

@@ -22,7 +22,7 @@ import { type Route, route } from "../../core/route.ts";
 import { bool } from "../../core/schema.ts";
 import { changeFields, changeHolder, deleteHolder, listRoutes } from "./alias-holder.ts";
 import { changed, Description, Link, Title } from "./field.ts";
-import { teamView, teamFields } from "./view.ts";
+import { teamFields, teamView } from "./view.ts";
 
 const tag = "Companies";
 

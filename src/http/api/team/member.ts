@@ -20,7 +20,7 @@ import { type Route, route } from "../../core/route.ts";
 import { nameLengthMax } from "../../core/schema.ts";
 import { inviteByEmail } from "../user/invitation.ts";
 import { Email, mustBeFound } from "../user/user.ts";
-import { userView, UserView } from "../user/view.ts";
+import { UserView, userView } from "../user/view.ts";
 
 export const MemberView = UserView.extend({ role: Role }).meta({ id: "Member" });
 

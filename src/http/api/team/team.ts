@@ -19,7 +19,7 @@ import { bool } from "../../core/schema.ts";
 import { changeFields, changeHolder, deleteHolder, listRoutes } from "./alias-holder.ts";
 import { changed, Description, OwnerAlias, Title } from "./field.ts";
 import { pendingTransfer } from "./pending-transfer.ts";
-import { teamView, TeamView } from "./view.ts";
+import { TeamView, teamView } from "./view.ts";
 
 const tag = "Teams";
 

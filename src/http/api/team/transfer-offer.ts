@@ -30,10 +30,10 @@ import { mayCreateFor } from "../../access/owner.ts";
 import { commandDeps } from "../../core/command-deps.ts";
 import type { Deps } from "../../core/deps.ts";
 import { listed } from "../../core/paging.ts";
-import { toView } from "../../core/view.ts";
 import type { RequestContext } from "../../core/request.ts";
 import { type Route, route } from "../../core/route.ts";
 import { instant } from "../../core/schema.ts";
+import { toView } from "../../core/view.ts";
 
 const lifeMs = 14 * 24 * 60 * 60_000;
 

@@ -20,7 +20,7 @@ import {
   withdrawAfter,
   withdrawTransfer,
 } from "./transfer-offer.ts";
-import { teamView, TeamView } from "./view.ts";
+import { TeamView, teamView } from "./view.ts";
 
 const transferTeam = route({
   method: "post",

@@ -1,7 +1,7 @@
 import { z } from "zod";
 
 import type { TeamRow } from "../../../projections/team/team.ts";
-import { selectorView, selectorFields } from "../../core/selector.ts";
+import { selectorFields, selectorView } from "../../core/selector.ts";
 import { PendingTransfer } from "./pending-transfer.ts";
 
 export const teamFields = {

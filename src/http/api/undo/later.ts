@@ -3,7 +3,7 @@ import type { AuditEntryRow } from "../../../projections/audit/entry.ts";
 import { type AuditFilter, listAuditEntries } from "../../../projections/audit/entry-query.ts";
 import { readRecorded } from "../../../projections/audit/read-events.ts";
 import type { Deps } from "../../core/deps.ts";
-import { type Operation, blockedBy } from "./operation.ts";
+import { blockedBy, type Operation } from "./operation.ts";
 
 /** Later changes of the same thing that an undo would take back with it, beside those of its own type. */
 const hides: Readonly<Record<string, readonly string[]>> = {

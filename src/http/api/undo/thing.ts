@@ -9,7 +9,7 @@ import { findIssueById } from "../../../projections/issue/list.ts";
 import { labelsNamed } from "../../../projections/label/label.ts";
 import { findMergeRequestById } from "../../../projections/merge-request/merge-request-query.ts";
 import { findUserById } from "../../../projections/user/user.ts";
-import { impossible, blockedBy, type Undone } from "./operation.ts";
+import { blockedBy, impossible, type Undone } from "./operation.ts";
 
 /** The part of an event's data that is a thing of its own. */
 export const partOf = (data: Data, name: string): Data => {

@@ -15,9 +15,9 @@ import {
 import { commandDeps } from "../../core/command-deps.ts";
 import type { Deps } from "../../core/deps.ts";
 import { listed } from "../../core/paging.ts";
-import { toView } from "../../core/view.ts";
 import { type Route, route } from "../../core/route.ts";
 import { instant, oneLine } from "../../core/schema.ts";
+import { toView } from "../../core/view.ts";
 
 const GpgKeyView = z
   .object({

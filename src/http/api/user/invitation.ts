@@ -20,10 +20,10 @@ import type { Resolved } from "../../access/gate.ts";
 import { type OwnerScope, ownerScopes, parentOf, writingAt } from "../../access/owner-scope.ts";
 import { commandDeps, stampOf } from "../../core/command-deps.ts";
 import type { Deps } from "../../core/deps.ts";
-import { toView } from "../../core/view.ts";
 import type { RequestContext } from "../../core/request.ts";
 import { type Route, route } from "../../core/route.ts";
 import { instant } from "../../core/schema.ts";
+import { toView } from "../../core/view.ts";
 
 /** An hour, for one person: mails go to people who did not request them. */
 const invitesMax = 60;

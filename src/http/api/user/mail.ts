@@ -6,9 +6,9 @@ import { findMail, listMails, type MailRow } from "../../../projections/user/mai
 import { writeMail } from "../../../services/user/mail-text.ts";
 import type { Deps } from "../../core/deps.ts";
 import { listed } from "../../core/paging.ts";
-import { toView } from "../../core/view.ts";
 import { type Route, route } from "../../core/route.ts";
 import { instant } from "../../core/schema.ts";
+import { toView } from "../../core/view.ts";
 
 const common = { tag: "Administration", scope: "USER_WRITE", access: "admin" } as const;
 const Status = z.enum(["WAITING", "SENT", "FAILED"]);

@@ -2,8 +2,8 @@ import { z } from "zod";
 import { type Addresses, transportUrls } from "../../../projections/project/address.ts";
 import { listProjects, type ProjectRow } from "../../../projections/project/project.ts";
 import { findUserNamed } from "../../../projections/user/user.ts";
-import { toView } from "../../core/view.ts";
 import { type Route, route } from "../../core/route.ts";
+import { toView } from "../../core/view.ts";
 import { addresses } from "../project/view.ts";
 import { mustBeFound } from "./user.ts";
 

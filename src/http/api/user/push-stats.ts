@@ -8,7 +8,7 @@ import { PageInfo, pageInfo, pageQuery, pageRequest } from "../../core/paging.ts
 import { type Route, route } from "../../core/route.ts";
 import { nameLengthMax } from "../../core/schema.ts";
 import { mustBeFound } from "./user.ts";
-import { userView, UserView } from "./view.ts";
+import { UserView, userView } from "./view.ts";
 
 const pageSize = 20;
 const aliasesMax = 200;

@@ -13,7 +13,7 @@ import type { RequestContext } from "../../core/request.ts";
 import { type Route, route } from "../../core/route.ts";
 import { accept, invitedAt } from "./invitation.ts";
 import { Email, mustBeFound, Password } from "./user.ts";
-import { userView, UserView } from "./view.ts";
+import { UserView, userView } from "./view.ts";
 
 export const Registration = z
   .object({

@@ -16,7 +16,7 @@ import { mustBeAllowedEmail } from "../../access/email-rule.ts";
 import { commandDeps } from "../../core/command-deps.ts";
 import { listed } from "../../core/paging.ts";
 import { type Route, route } from "../../core/route.ts";
-import { OwnUserView, userView, UserView } from "./view.ts";
+import { OwnUserView, UserView, userView } from "./view.ts";
 
 const tag = "Users";
 

@@ -10,7 +10,12 @@ import type { Deps } from "../../core/deps.ts";
 const runningMax = 5;
 
 /** Each holds a connection while it waits for its turn and for the read models. */
-const requestsAtOnce = new Limit({ name: "webhook.replay_requests", total: 2, share: 1, whenFull: "wait" });
+const requestsAtOnce = new Limit({
+  name: "webhook.replay_requests",
+  total: 2,
+  share: 1,
+  whenFull: "wait",
+});
 /** Those of one project wait for each other before they take a slot, so that the other one is for other projects. */
 const turns = keyedLock();
 

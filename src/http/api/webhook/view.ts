@@ -4,8 +4,8 @@ import { type WebhookTopic, webhookTopics } from "../../../events/webhook/webhoo
 import type { DeliverySummary, WebhookAttemptRow } from "../../../projections/webhook/delivery.ts";
 import type { WebhookRow } from "../../../projections/webhook/webhook.ts";
 import type { Deps } from "../../core/deps.ts";
-import { toView } from "../../core/view.ts";
 import { bool, instant } from "../../core/schema.ts";
+import { toView } from "../../core/view.ts";
 
 const Flag = z.boolean();
 

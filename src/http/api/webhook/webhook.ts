@@ -17,7 +17,7 @@ import { oneInProject } from "../../core/one-below.ts";
 import { listed } from "../../core/paging.ts";
 import { type Route, route } from "../../core/route.ts";
 import { checkedUrl } from "../../core/schema.ts";
-import { webhookView, SomeFlags, topicsOf, WebhookView } from "./view.ts";
+import { SomeFlags, topicsOf, WebhookView, webhookView } from "./view.ts";
 
 const tag = "Webhooks";
 const path = "/project/{ownerAlias}/{projectAlias}/setting/webhook";

@@ -9,7 +9,7 @@ import {
   type ExternalIdentityRow,
   identitiesOf,
 } from "../../../projections/login/external-identity.ts";
-import { personOf, authenticateByDirectory } from "../../protocol/ldap/login.ts";
+import { authenticateByDirectory, personOf } from "../../protocol/ldap/login.ts";
 import { beginOidc } from "../../protocol/oidc/login.ts";
 import { beginSaml } from "../../protocol/saml/login.ts";
 import { type Html, html } from "../core/html.ts";

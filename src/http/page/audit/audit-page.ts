@@ -86,7 +86,11 @@ function auditPage(scope: AuditScope): PageRoute {
     async handle({ params, query, visit }, deps) {
       const base = baseOf(deps);
       const input = { params, query: { ...query, size } };
-      const { _embedded, page: cursor } = await visit.operations.one(apiOperation, AuditEntryList, input);
+      const { _embedded, page: cursor } = await visit.operations.one(
+        apiOperation,
+        AuditEntryList,
+        input,
+      );
       const at = filled(path, params);
       const mayUndo = undo !== undefined && (await mayPress(visit, undo, params));
       const undoAt = mayUndo ? `${base}/page${at}/undo` : undefined;

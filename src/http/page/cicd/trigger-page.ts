@@ -45,7 +45,11 @@ async function triggersPage(listed: Listed, deps: PageDeps): Promise<Shown> {
   const base = baseOf(deps);
   const input = { params, page: { number, size: pageSize } };
   const operationId = "listPipelineTriggers";
-  const { items, totalElements: total } = await visit.operations.list(operationId, TriggerView, input);
+  const { items, totalElements: total } = await visit.operations.list(
+    operationId,
+    TriggerView,
+    input,
+  );
   const rows = await rowsOf(base, of, items, visit);
   const mayCreate = await visit.operations.may("createPipelineTrigger", params);
   const address = base + triggersPath(of);

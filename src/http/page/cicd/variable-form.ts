@@ -66,13 +66,17 @@ const editVariable = projectForm({
   tab: "pipelines",
   async show({ params, names: of, sheet, visit, base }) {
     await visit.operations.project("changeProjectPipelineVariable", params);
-    const variable = await visit.operations.one("getProjectPipelineVariable", VariableView, { params });
+    const variable = await visit.operations.one("getProjectPipelineVariable", VariableView, {
+      params,
+    });
     const filled = sheet.failure === undefined ? { typed: typedOf(variable) } : sheet;
     const place = { base, sheet: filled, visit, back: variablesPath(of), words: "Save" };
     return { title: "Edit variable", body: variableForm(place, variable) };
   },
   async send({ params, typed, visit }) {
-    const variable = await visit.operations.one("getProjectPipelineVariable", VariableView, { params });
+    const variable = await visit.operations.one("getProjectPipelineVariable", VariableView, {
+      params,
+    });
     mustBeAsSeen(typed, versionOf(typedOf(variable)));
     await visit.operations.run("changeProjectPipelineVariable", { params, body: bodyOf(typed) });
     return variablesPath(params);

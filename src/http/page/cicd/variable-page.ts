@@ -24,7 +24,11 @@ const showVariables = projectPage({
   async show({ params, query: { page: number }, visit, names: of, base }) {
     const input = { params, page: { number, size: pageSize } };
     const operationId = "listProjectPipelineVariables";
-    const { items, totalElements: total } = await visit.operations.list(operationId, VariableView, input);
+    const { items, totalElements: total } = await visit.operations.list(
+      operationId,
+      VariableView,
+      input,
+    );
     const may = await openTo(visit, { ...params, id: items[0]?.id ?? "" }, [
       "changeProjectPipelineVariable",
       "deleteProjectPipelineVariable",

@@ -85,7 +85,10 @@ export async function peopleIn(
 }
 
 /** The user with this alias or id, if there is one. */
-export async function userNamed(userAlias: string, operations: Visit["operations"]): Promise<User | undefined> {
+export async function userNamed(
+  userAlias: string,
+  operations: Visit["operations"],
+): Promise<User | undefined> {
   try {
     return await operations.one("getUser", UserView, { params: { userAlias } });
   } catch (error) {

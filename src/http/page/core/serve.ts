@@ -13,10 +13,10 @@ import type { Caller } from "../../access/gate.ts";
 import { openSessions, type Sessions } from "../../access/session.ts";
 import { type Admitted, admission } from "../../core/admission.ts";
 import { type StreamReply, streamAnswer } from "../../core/answer.ts";
-import type { OperationClientOptions, OperationClients } from "../../core/operation-client.ts";
 import { bodyLimitsDefault, readForm } from "../../core/body.ts";
 import type { Idempotency } from "../../core/idempotency.ts";
 import { routerPath, withoutSlash } from "../../core/mount.ts";
+import type { OperationClientOptions, OperationClients } from "../../core/operation-client.ts";
 import { clientSignal, peerOf } from "../../core/peer.ts";
 import { check, invalid } from "../../core/schema.ts";
 import { reportingTo, requestContext, transferLimits } from "../../core/serve.ts";
@@ -171,7 +171,13 @@ async function servePage(
   const { anonymousWhen } = route;
   const share = caller.userId ?? neighbourhoodOf(peerOf(ctx));
   const run = (command?: OperationClientOptions["command"]): Promise<PageAnswer> => {
-    const operations = machinery.operationClients({ ctx, caller, recheckCaller, anonymousWhen, command });
+    const operations = machinery.operationClients({
+      ctx,
+      caller,
+      recheckCaller,
+      anonymousWhen,
+      command,
+    });
     const here = { here: ctx.path + ctx.search, operations: operations };
     const reportingDeps = command === undefined ? deps : reportingTo(deps, command.progress);
     const under = { ...made, commandId: command?.id ?? made.commandId };

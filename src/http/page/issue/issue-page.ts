@@ -49,7 +49,11 @@ const showIssues = projectPage({
   tab: "issues",
   async show({ params, query: { page: number, ...filter }, visit, names: of, base }) {
     const input = { params, query: filter, page: { number, size: pageSize } };
-    const { items, totalElements: total } = await visit.operations.list("listIssues", IssueView, input);
+    const { items, totalElements: total } = await visit.operations.list(
+      "listIssues",
+      IssueView,
+      input,
+    );
     const address = base + issuesPath(of);
     const rows = items.map((issue) =>
       row(
@@ -98,7 +102,11 @@ const showIssue = projectPage({
     const location = { names: of, revision: project.defaultBranch };
     const text = await markdownPiece(base, issue.description, location);
     const page = { number, size: commentsSize };
-    const comments = await operations.list("listIssueComments", CommentView, { params, page, asOf });
+    const comments = await operations.list("listIssueComments", CommentView, {
+      params,
+      page,
+      asOf,
+    });
     const shown = await commentPieces(base, comments.items, location);
     const mayEdit = asOf === undefined && (await mayEditHere(params, visit, deps));
     const now = base + issuePath(of, issue.localId);

@@ -2,10 +2,10 @@ import { z } from "zod";
 import type { Settings } from "../../../events/instance/settings.ts";
 import { linkPaths } from "../../../services/user/mail-text.ts";
 import {
-  requestLink,
   confirm,
   type RecoveryCommandType,
   ResetForm,
+  requestLink,
   reset,
   takeBack,
 } from "../../api/login/account-link.ts";

@@ -30,6 +30,7 @@ export async function openConnection<Kind extends ConnectionKind>(
 }
 
 export function noConnection(): Refusal {
-  const message = "There is no such login connection, or it is disabled. Choose another way to log in.";
+  const message =
+    "There is no such login connection, or it is disabled. Choose another way to log in.";
   return new Refusal("not_found", "login_connection.not_found", message);
 }

@@ -53,7 +53,11 @@ export function identityOf({ connection, person }: AuthenticatedPerson): Identit
  *
  * @throws Refusal 403 with why there is none
  */
-export async function accountOf(authenticated: AuthenticatedPerson, visit: Visit, deps: Deps): Promise<UserId> {
+export async function accountOf(
+  authenticated: AuthenticatedPerson,
+  visit: Visit,
+  deps: Deps,
+): Promise<UserId> {
   const linked = await linkedAccount(commandDeps(deps), identityOf(authenticated));
   if (linked?.exists) return await shown(linked, deps);
   const email = Email.safeParse(authenticated.person.email);
@@ -134,7 +138,12 @@ async function register(
     aliasWish: person.aliasWish,
   };
   const { userId } = await visit.executeProcess(async (metadata) => {
-    const made = await registerIdentity(commandDeps(deps), identityOf(authenticated), newUser, metadata);
+    const made = await registerIdentity(
+      commandDeps(deps),
+      identityOf(authenticated),
+      newUser,
+      metadata,
+    );
     const introduced = await introduce(made.userId, person, visit, deps);
     return introduced === undefined ? made : { ...made, ...introduced };
   });

@@ -31,7 +31,9 @@ const showChanges = projectPage({
     oldLine: LineNumber,
   }),
   async show({ params, query, visit, names, project, lead, base }, deps) {
-    const { title, localId } = await visit.operations.one("getMergeRequest", MergeRequestView, { params });
+    const { title, localId } = await visit.operations.one("getMergeRequest", MergeRequestView, {
+      params,
+    });
     const address = `${base}${requestPath(names, localId)}/changes`;
     const location = { names, revision: project.defaultBranch };
     const { mayChange } = await requestRights(visit, params, deps);
@@ -59,7 +61,10 @@ type Changes = Readonly<{
   operations: Visit["operations"];
 }>;
 
-async function allPiece({ address, params, talkOf, operations }: Changes, number: number): Promise<Html> {
+async function allPiece(
+  { address, params, talkOf, operations }: Changes,
+  number: number,
+): Promise<Html> {
   const query = { page: number, size: filesMax };
   const changes = await operations.one("getMergeRequestChanges", ChangesView, { params, query });
   const talk = await talkOf(changes.commitBlobs);
@@ -112,7 +117,9 @@ const showCommits = projectPage({
   operationId: "showMergeRequestCommits",
   query: z.object({ page: PageNumber }),
   async show({ params, query: { page: number }, visit, names, lead, base }) {
-    const { title, localId } = await visit.operations.one("getMergeRequest", MergeRequestView, { params });
+    const { title, localId } = await visit.operations.one("getMergeRequest", MergeRequestView, {
+      params,
+    });
     const input = { params, page: { number, size: pageSize } };
     const listed = await visit.operations.list("listMergeRequestCommits", CommitView, input);
     const address = `${base}${requestPath(names, localId)}/commits`;

@@ -100,7 +100,10 @@ const newRequest = projectForm({
       sourceBranch: { id: textOf({ typed }, "sourceBranch") },
       ...(targetProject !== "" && { targetProject: { id: targetProject } }),
     };
-    const made = await visit.operations.one("createMergeRequest", MergeRequestView, { params, body });
+    const made = await visit.operations.one("createMergeRequest", MergeRequestView, {
+      params,
+      body,
+    });
     const { userAlias: ownerAlias, projectAlias, localId } = made;
     return requestPath({ ownerAlias, projectAlias }, localId);
   },

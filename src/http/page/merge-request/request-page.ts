@@ -136,7 +136,10 @@ async function sidePiece(
   { operations }: Visit,
 ): Promise<Html> {
   const page = { number: 0, size: 20 };
-  const approvals = await operations.list("listMergeRequestApprovals", ApprovalView, { params, page });
+  const approvals = await operations.list("listMergeRequestApprovals", ApprovalView, {
+    params,
+    page,
+  });
   const pipelines = await operations
     .list("listMergeRequestPipelines", PipelineView, { params, page: { number: 0, size: 3 } })
     .catch(() => ({ items: [] }));

@@ -119,7 +119,11 @@ const showAgents = page({
   query: z.object({ page: PageNumber }),
   async handle({ query: { page: number }, visit }, deps) {
     const input = { page: { number, size: pageSize } };
-    const { items, totalElements } = await visit.operations.list("listInstanceAgents", AgentView, input);
+    const { items, totalElements } = await visit.operations.list(
+      "listInstanceAgents",
+      AgentView,
+      input,
+    );
     const rows = items.map((one) =>
       row(
         seen(one.name),

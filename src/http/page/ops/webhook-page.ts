@@ -26,7 +26,11 @@ const showWebhooks = projectPage({
   query: z.object({ page: PageNumber }),
   async show({ params, query: { page: number }, visit, names: of, base }) {
     const input = { params, page: { number, size: pageSize } };
-    const { items, totalElements } = await visit.operations.list("listWebhooks", WebhookView, input);
+    const { items, totalElements } = await visit.operations.list(
+      "listWebhooks",
+      WebhookView,
+      input,
+    );
     const rows = items.map(({ id, url, active }) =>
       row(html`<a href="${base}${deliveriesPath(of, id)}">${seen(url)}</a>`, active ? "on" : "off"),
     );

@@ -58,7 +58,10 @@ ${boxes(filled, { ...isHidden, options })}
       ...{ ownerAlias: text("ownerAlias"), ownerAliasType: text("ownerAliasType") },
       ...{ alias: text("alias"), title: text("title"), isPrivate: text("isPrivate") === "true" },
     };
-    const { owner, alias } = await visit.operations.one("forkProject", ProjectView, { params, body });
+    const { owner, alias } = await visit.operations.one("forkProject", ProjectView, {
+      params,
+      body,
+    });
     return projectPath({ ownerAlias: owner.alias, projectAlias: alias });
   },
 });

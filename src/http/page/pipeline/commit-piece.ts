@@ -27,7 +27,10 @@ export async function commitChecks(
   const pipelines = await listPipelines(deps.db, project.id, { commitId: hash }, part);
   const page = { number: 0, size: shownMax };
   const params = { ...names, hash };
-  const statuses = await visit.operations.list("listCommitStatuses", CommitStatusView, { params, page });
+  const statuses = await visit.operations.list("listCommitStatuses", CommitStatusView, {
+    params,
+    page,
+  });
   const pipelineRows = pipelines.rows.map((one) =>
     row(
       html`<a href="${base}${pipelinePath(names, String(one.local_id))}">Pipeline #${one.local_id}</a>`,

@@ -34,7 +34,10 @@ const showJob = projectPage({
     const whole = `${base}${jobPath(names, job.localId)}/log`;
     const log = await logPart(deps, key, { part: query.part, isOver, whole });
     const page = { number: 0, size: 100 };
-    const artifacts = await visit.operations.list("listJobArtifacts", ArtifactView, { params, page });
+    const artifacts = await visit.operations.list("listJobArtifacts", ArtifactView, {
+      params,
+      page,
+    });
     const mayRun = await mayPress(visit, "playJob", params);
     // Any other job that is CREATED waits for earlier ones, and cannot be started.
     const startsAt = job.status === "CREATED" ? run?.delayed_until?.toISOString() : undefined;

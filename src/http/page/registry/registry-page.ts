@@ -69,7 +69,9 @@ const showRepository = (scope: PageScope): PageRoute =>
       const of: Params = params;
       const lead = await leadIn(scope, of, visit);
       const operationId = `get${scope.noun}RegistryRepository`;
-      const repository = await visit.operations.one(operationId, RegistryRepositoryView, { params: of });
+      const repository = await visit.operations.one(operationId, RegistryRepositoryView, {
+        params: of,
+      });
       const input = { params: of, page: { number, size: pageSize } };
       const listed = await visit.operations.list(
         `list${scope.noun}RepositoryPackages`,

@@ -66,7 +66,11 @@ const showCommits = projectPage({
   async show({ params, query, visit, names, project, base }) {
     const { branch, path, page: number } = query;
     const input = { params, query: { branch, path }, page: { number, size: pageSize } };
-    const { items, totalElements: total } = await visit.operations.list("listCommits", CommitView, input);
+    const { items, totalElements: total } = await visit.operations.list(
+      "listCommits",
+      CommitView,
+      input,
+    );
     const address = `${base}${projectPath(names)}/commits${queryOf({ branch, path })}`;
     return {
       title: path ? `History of ${briefName(path)}` : "Commits",

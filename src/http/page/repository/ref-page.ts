@@ -37,7 +37,10 @@ const showBranches = projectPage({
       return { redirect: filePath(names, branchPrefix + query.branchName, "") };
     }
     const input = { page: query.page, size: pageSize };
-    const reply = await visit.operations.one("listBranches", BranchesView, { params, query: input });
+    const reply = await visit.operations.one("listBranches", BranchesView, {
+      params,
+      query: input,
+    });
     const listed = "_embedded" in reply ? reply : undefined;
     const branches = listed?._embedded["branchList"] ?? [];
     const rows = branches.map(({ name, lastCommit, default: isDefault, merged }) =>
@@ -122,7 +125,11 @@ const showReleases = projectPage({
   tab: "releases",
   async show({ params, query, visit, names, base }) {
     const input = { params, page: { number: query.page, size: 10 } };
-    const { items, totalElements } = await visit.operations.list("listReleases", ReleaseView, input);
+    const { items, totalElements } = await visit.operations.list(
+      "listReleases",
+      ReleaseView,
+      input,
+    );
     const shown = await Promise.all(items.map((release) => releasePiece(base, names, release)));
     const address = `${base}${projectPath(names)}/release`;
     return {
@@ -140,9 +147,13 @@ const showRelease = projectPage({
   tab: "releases",
   async show({ params, visit, names, base }) {
     const isLatest = params.releaseUuid === "latest";
-    const release = await visit.operations.one(isLatest ? "getLatestRelease" : "getRelease", ReleaseView, {
-      params,
-    });
+    const release = await visit.operations.one(
+      isLatest ? "getLatestRelease" : "getRelease",
+      ReleaseView,
+      {
+        params,
+      },
+    );
     const piece = await releasePiece(base, names, release);
     return { title: brief(release.title), body: () => piece };
   },

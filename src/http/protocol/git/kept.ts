@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 
 import { type CommandRequest, parseCommandRequest } from "../../../git/command-request.ts";
 import type { KeptPack, KeptPacks } from "../../../git/kept-packs.ts";
-import { wantsKept, lsRefsAnswer, lsRefsParams } from "../../../git/ls-refs.ts";
+import { lsRefsAnswer, lsRefsParams, wantsKept } from "../../../git/ls-refs.ts";
 import type { Repository } from "../../../git/repository.ts";
 
 /** A request of protocol version 2 that was read. */

@@ -46,12 +46,18 @@ const batch: LfsCall = {
     const body = await lfsBody(request, Batch);
     const { operation, objects, transfers = ["basic"], hash_algo = "sha256" } = body;
     const access =
-      operation === "upload" ? await request.authenticate("upload") : await request.authenticate("download");
+      operation === "upload"
+        ? await request.authenticate("upload")
+        : await request.authenticate("download");
     if (hash_algo !== "sha256") {
       throw new Refusal("conflict", "lfs.hash_unknown", "Objects are named by SHA-256 alone.");
     }
     if (!transfers.includes("basic")) {
-      throw new Refusal("unprocessable", "lfs.transfer_unknown", "Only the basic transfer is supported.");
+      throw new Refusal(
+        "unprocessable",
+        "lfs.transfer_unknown",
+        "Only the basic transfer is supported.",
+      );
     }
     const { id: projectId } = access.project;
     const there = await findLfsObjects(

@@ -10,10 +10,10 @@ import { timeoutSignal } from "../../../platform/time/timeout-signal.ts";
 import { type Answer, jsonAnswer, streamAnswer } from "../../core/answer.ts";
 import type { Deps } from "../../core/deps.ts";
 import { packageIdsIn, proxySources } from "../package/core/source.ts";
+import { findCached, ownsName } from "../package/proxy/cached-content.ts";
 import { type Document, upstreamDocument } from "../package/proxy/document.ts";
 import { upstreamFile } from "../package/proxy/file.ts";
-import { findCached, ownsName } from "../package/proxy/cached-content.ts";
-import { requestUpstream, failed, notThere, proxyOf } from "../package/proxy/upstream.ts";
+import { failed, notThere, proxyOf, requestUpstream } from "../package/proxy/upstream.ts";
 import { digestIn } from "./blob.ts";
 import { type ContainerCall, type ContainerRequest, imagePackageName, imagesOf } from "./call.ts";
 import { indexType, referrersAnswer, withNext } from "./listing.ts";
@@ -133,7 +133,8 @@ const blob: ProxyRead = {
     if (ctx.method === "HEAD") {
       const cached = await findCached(deps.db, place);
       if (cached === undefined && proxy.settings.isOffline) throw notThere();
-      const bytes = cached === undefined ? await lengthAt({ url, login }, proxy, deps) : cached.bytes;
+      const bytes =
+        cached === undefined ? await lengthAt({ url, login }, proxy, deps) : cached.bytes;
       const type = "application/octet-stream";
       return streamAnswer(200, { body: "", type, bytes: Number(bytes), headers });
     }
@@ -151,7 +152,12 @@ async function lengthAt(
   deps: Deps,
 ): Promise<number> {
   const upstreamRequest = { ...order, headers: { accept: "*/*" } };
-  const { headers, body } = await requestUpstream(proxy, upstreamRequest, timeoutSignal(headMs), deps);
+  const { headers, body } = await requestUpstream(
+    proxy,
+    upstreamRequest,
+    timeoutSignal(headMs),
+    deps,
+  );
   body.on("error", () => undefined).destroy();
   const length = Number(headers["content-length"] ?? Number.NaN);
   if (Number.isSafeInteger(length)) return length;

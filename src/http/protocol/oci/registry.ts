@@ -106,7 +106,11 @@ async function answerCall(ctx: Context, deps: Using): Promise<void> {
   noteCaller(ctx, caller.userId);
   await deps.limit(ctx, caller, peerOf(ctx));
   const authenticated = { caller, resolved: undefined, admission: mustStill };
-  const request = requestContext(ctx, deps, { ...authenticated, commandId: randomUUID(), immutable: {} });
+  const request = requestContext(ctx, deps, {
+    ...authenticated,
+    commandId: randomUUID(),
+    immutable: {},
+  });
   const readable: ContainerRequest["readable"] = (other) => readableImage(ctx, other, deps);
   await asCaller(caller.userId ?? neighbourhoodOf(peerOf(ctx)), async () => {
     const about = { ctx, name, params, repository, caller, request, mustStill, readable };

@@ -2,8 +2,8 @@ import { randomBytes } from "node:crypto";
 import { z } from "zod";
 
 import {
-  type OidcParties,
   type OidcIdentity,
+  type OidcParties,
   oidcLoginUrl,
   redeemOidc,
 } from "../../../platform/identity/oidc.ts";

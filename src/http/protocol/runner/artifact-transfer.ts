@@ -17,9 +17,9 @@ import { receiveFiles } from "../../core/file/multipart.ts";
 import { roomForFile, roomOf } from "../../core/file/room.ts";
 import type { RequestContext } from "../../core/request.ts";
 import { type Route, route } from "../../core/route.ts";
-import { JobNumberParams, authenticatedRun } from "./job-authentication.ts";
-import { confirm } from "./job-record.ts";
 import { badToken } from "./authentication.ts";
+import { authenticatedRun, JobNumberParams } from "./job-authentication.ts";
+import { confirm } from "./job-record.ts";
 import { protocol } from "./protocol.ts";
 
 const path = "/api/v4/jobs/{jobNumber}/artifacts";
@@ -45,7 +45,8 @@ const upload = route({
   status: 201,
   reply: z.object({ id: z.uuid(), size: z.int() }).meta({ id: "StoredJobArtifact" }),
   async handle({ params, query, request }, deps) {
-    const authenticate = () => authenticatedRun(request, deps, { jobNumber: params.jobNumber, inBody: "" });
+    const authenticate = () =>
+      authenticatedRun(request, deps, { jobNumber: params.jobNumber, inBody: "" });
     const authenticated = await authenticate();
     await confirm(request, deps, authenticated);
     const { job } = authenticated;

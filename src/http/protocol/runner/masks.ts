@@ -23,7 +23,10 @@ export function keepRun(
 }
 
 /** What may not stand in the log of a run: masked variables and its token. */
-export async function masksOf(deps: Deps, { job, run, token }: AuthenticatedRun): Promise<MaskedForms> {
+export async function masksOf(
+  deps: Deps,
+  { job, run, token }: AuthenticatedRun,
+): Promise<MaskedForms> {
   const cached = known.get(run.token_hash);
   if (cached !== undefined) return cached.forms;
   const payload = await jobPayload(deps, job, token);

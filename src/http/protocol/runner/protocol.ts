@@ -18,7 +18,14 @@ import type { Deps } from "../../core/deps.ts";
 import type { RequestContext } from "../../core/request.ts";
 import { type Route, route } from "../../core/route.ts";
 import { bool, int } from "../../core/schema.ts";
-import { AgentCredentials, agentOf, badToken, leaveNoted, authenticatedAgent, sentToken } from "./authentication.ts";
+import {
+  AgentCredentials,
+  agentOf,
+  authenticatedAgent,
+  badToken,
+  leaveNoted,
+  sentToken,
+} from "./authentication.ts";
 
 export const protocol = { tag: "Agent protocol", scope: "none", access: "agent" } as const;
 const base = "/api/v4/runners";

@@ -18,10 +18,10 @@ import type { StreamReply } from "../../core/answer.ts";
 import type { Deps } from "../../core/deps.ts";
 import type { RequestContext } from "../../core/request.ts";
 import { type Route, route } from "../../core/route.ts";
+import { AgentCredentials, agentOf, authenticatedAgent, featuresOf } from "./authentication.ts";
 import { featuresNeeded, type JobAnswer, jobAnswer, neededFeatures } from "./job-answer.ts";
 import { recordUnreadable } from "./job-record.ts";
 import { keepRun } from "./masks.ts";
-import { AgentCredentials, agentOf, featuresOf, authenticatedAgent } from "./authentication.ts";
 import { protocol } from "./protocol.ts";
 import { type HeldRequest, holdMsDefault, waitingFor } from "./queue.ts";
 
@@ -45,7 +45,10 @@ const requestJob = route({
     const agent = await authenticatedAgent(request, deps, body);
     if (!agent.active) return none();
     const features = new Set(featuresOf(body.info.features ?? {}).filter(isUsed));
-    const requesterNow = async () => ({ agent: await agentOf(request, deps, body.token), features });
+    const requesterNow = async () => ({
+      agent: await agentOf(request, deps, body.token),
+      features,
+    });
     const job = await heldPoll(deps, request, { agent, features, requesterNow });
     if (job === undefined) return none();
     return { body: JSON.stringify(job), type: "application/json", status: 201 };
@@ -86,7 +89,12 @@ async function heldPoll(
   const waiting = waitingFor(deps.onChange);
   const held = waiting.hold(requester.agent.id);
   try {
-    const job = await nextWhileHeld(deps, request, { waiting, held, requesterNow, first: requester });
+    const job = await nextWhileHeld(deps, request, {
+      waiting,
+      held,
+      requesterNow,
+      first: requester,
+    });
     if (job !== undefined || !held.over.aborted) return job;
   } finally {
     held.release();

@@ -3,7 +3,7 @@ import { buffer } from "node:stream/consumers";
 import { appendLog, type JobRunRow } from "../../../platform/job-log/store.ts";
 import { Refusal } from "../../../platform/refusal.ts";
 import { type Route, route } from "../../core/route.ts";
-import { goingStatus, JobNumberParams, authenticatedRun } from "./job-authentication.ts";
+import { authenticatedRun, goingStatus, JobNumberParams } from "./job-authentication.ts";
 import { confirm } from "./job-record.ts";
 import { masksOf } from "./masks.ts";
 import { protocol } from "./protocol.ts";
@@ -35,7 +35,10 @@ const appendTrace = route({
   otherAnswers: { 202: "The piece is stored; `Range: 0-next`." },
   reply: "stream",
   async handle({ params, request }, deps) {
-    const authenticated = await authenticatedRun(request, deps, { jobNumber: params.jobNumber, inBody: "" });
+    const authenticated = await authenticatedRun(request, deps, {
+      jobNumber: params.jobNumber,
+      inBody: "",
+    });
     await confirm(request, deps, authenticated);
     const data = await buffer(request.incoming(pieceBytesMax).body);
     const first = firstByte(request.header("content-range"), data.length);

@@ -12,7 +12,12 @@ import type { StreamReply } from "../../core/answer.ts";
 import type { Deps } from "../../core/deps.ts";
 import { type Route, route } from "../../core/route.ts";
 import { int } from "../../core/schema.ts";
-import { goingStatus, JobNumberParams, type AuthenticatedRun, authenticatedRun } from "./job-authentication.ts";
+import {
+  type AuthenticatedRun,
+  authenticatedRun,
+  goingStatus,
+  JobNumberParams,
+} from "./job-authentication.ts";
 import { confirm, type Report, record } from "./job-record.ts";
 import { masksOf, mayRelease } from "./masks.ts";
 import { protocol } from "./protocol.ts";

@@ -3,8 +3,8 @@ import { z } from "zod";
 
 import { parseStoredCertificates } from "../../../platform/identity/certificate.ts";
 import {
-  type SamlParties,
   type SamlIdentity,
+  type SamlParties,
   SamlRefused,
   samlRequestUrl,
   samlServiceMetadata,
@@ -128,7 +128,10 @@ const consume = page({
       deps.log.warn({ connectionId, requestId: visit.requestId }, "SAML assertion came again");
       throw refused();
     }
-    const result: z.input<typeof SignInResult> = { inResponseTo, person: personOf(connection, identity) };
+    const result: z.input<typeof SignInResult> = {
+      inResponseTo,
+      person: personOf(connection, identity),
+    };
     const code = await storeSignIn(deps, connectionId, result);
     return { redirect: `${own}/finish?code=${code}` };
   },

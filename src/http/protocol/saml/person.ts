@@ -24,7 +24,10 @@ const attributeNames = {
 
 const emailFormat = "urn:oasis:names:tc:SAML:1.1:nameid-format:emailAddress";
 
-export function personOf({ details }: ConnectionOf<"SAML">, identity: SamlIdentity): ExternalPerson {
+export function personOf(
+  { details }: ConnectionOf<"SAML">,
+  identity: SamlIdentity,
+): ExternalPerson {
   const first = (names: readonly string[]): string | null => {
     for (const name of names) {
       const value = identity.attributes.get(name);

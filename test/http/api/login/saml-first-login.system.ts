@@ -104,7 +104,10 @@ describe("the account of a login by SAML", () => {
       subject: [idp.issuer, "just-made"] as const,
       ...{ email: null, emailVerified: false, aliasWish: "just-made", name: null, surname: null },
     };
-    const authenticated = { connection: connection ?? expect.fail("It has no connection."), person };
+    const authenticated = {
+      connection: connection ?? expect.fail("It has no connection."),
+      person,
+    };
     const newUser = {
       userId: UserId.parse(randomUUID()),
       email: "just-made@example.org",
@@ -117,7 +120,9 @@ describe("the account of a login by SAML", () => {
     const made = await registerIdentity(commandDeps(app.deps), identity, newUser, metadata);
     const waited: (bigint | undefined)[] = [];
     const visible = async (position: bigint | undefined) => void waited.push(position);
-    expect(await accountOf(authenticated, {} as Visit, { ...app.deps, visible })).to.equal(made.userId);
+    expect(await accountOf(authenticated, {} as Visit, { ...app.deps, visible })).to.equal(
+      made.userId,
+    );
     expect(waited).to.deep.equal([made.position]);
   });
 });

@@ -223,14 +223,17 @@ async function fetchAndLeave(at: string, bytes: number): Promise<void> {
   const { hostname, port } = new URL(app.url);
   const headers = { authorization: `token ${token}` };
   await new Promise<void>((resolve, reject) => {
-    const sending = request({ hostname, port, path: base + at, headers, agent: false }, (answer) => {
-      let left = bytes;
-      answer.on("data", (chunk: Buffer) => {
-        left -= chunk.length;
-        if (left === 0) answer.destroy();
-      });
-      answer.once("close", resolve);
-    });
+    const sending = request(
+      { hostname, port, path: base + at, headers, agent: false },
+      (answer) => {
+        let left = bytes;
+        answer.on("data", (chunk: Buffer) => {
+          left -= chunk.length;
+          if (left === 0) answer.destroy();
+        });
+        answer.once("close", resolve);
+      },
+    );
     sending.once("error", reject).end();
   });
 }

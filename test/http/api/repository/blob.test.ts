@@ -64,7 +64,11 @@ describe("GET …/blob", () => {
 
   it("answers 304 to a caller who has it", async () => {
     const etag = (await text("README.md")).headers.get("etag") ?? "";
-    const again = await send("", { commitHash: head, file: "README.md" }, { "if-none-match": etag });
+    const again = await send(
+      "",
+      { commitHash: head, file: "README.md" },
+      { "if-none-match": etag },
+    );
     expect(again.status).to.equal(304);
   });
 

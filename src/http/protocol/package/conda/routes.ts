@@ -13,8 +13,8 @@ import { orNotFound } from "../../../api/package/request.ts";
 import { emptyAnswer, jsonAnswer } from "../../../core/answer.ts";
 import type { Deps } from "../../../core/deps.ts";
 import {
-  dated,
   cachedDocument,
+  dated,
   metadataOf,
   type RepositoryState,
   stateOfRepository,

@@ -17,7 +17,7 @@ import type { ListedFile } from "../../../../projections/package/registry.ts";
 import { packageNotFound } from "../../../api/package/request.ts";
 import type { Answer } from "../../../core/answer.ts";
 import type { Deps } from "../../../core/deps.ts";
-import { currentDocument, cachedDocument } from "./document.ts";
+import { cachedDocument, currentDocument } from "./document.ts";
 import { ResponseBudget } from "./response-budget.ts";
 
 type Db = Pick<Deps, "db">;

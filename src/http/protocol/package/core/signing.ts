@@ -35,7 +35,11 @@ async function signingKeyOf(
   );
   const made = await findRegistrySigningKey(deps.db, repository.id);
   if (made !== undefined) return made;
-  throw new Refusal("unavailable", "projection.lagging", "The signing key is not ready. Try again.");
+  throw new Refusal(
+    "unavailable",
+    "projection.lagging",
+    "The signing key is not ready. Try again.",
+  );
 }
 
 async function create(repository: RegistryRepositoryRow, deps: Deps): Promise<object> {

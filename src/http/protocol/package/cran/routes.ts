@@ -14,7 +14,7 @@ import type { ListedFile } from "../../../../projections/package/registry.ts";
 import { packagesWithFiles } from "../../../../projections/package/registry-index.ts";
 import { fileNotFound, orNotFound } from "../../../api/package/request.ts";
 import { emptyAnswer, jsonAnswer, textAnswer } from "../../../core/answer.ts";
-import { dated, cachedDocument, metadataOf, stateOfRepository } from "../core/document.ts";
+import { cachedDocument, dated, metadataOf, stateOfRepository } from "../core/document.ts";
 import { sendNamed } from "../core/send-file.ts";
 import { deleteVersion } from "../core/store.ts";
 import {

@@ -10,7 +10,7 @@ import { fileNotFound, orNotFound, versionNotFound } from "../../../api/package/
 import { jsonAnswer, textAnswer } from "../../../core/answer.ts";
 import type { Deps } from "../../../core/deps.ts";
 import { receiveFiles } from "../../../core/file/multipart.ts";
-import { filesNamed, cachedDocument, metadataOf, stateOfRepository } from "../core/document.ts";
+import { cachedDocument, filesNamed, metadataOf, stateOfRepository } from "../core/document.ts";
 import { sendNamed } from "../core/send-file.ts";
 import { deploymentOf } from "../core/source.ts";
 import { deleteVersion, type Received, receive, recordAll, uploadBytesMax } from "../core/store.ts";

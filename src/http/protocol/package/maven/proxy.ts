@@ -5,7 +5,7 @@ import { streamAnswer } from "../../../core/answer.ts";
 import type { Deps } from "../../../core/deps.ts";
 import { HttpRefusal } from "../../../core/errors.ts";
 import type { NativeRequest, ProxyCall } from "../core/type.ts";
-import { type DocumentContext, cachedStream, upstreamDocument } from "../proxy/document.ts";
+import { cachedStream, type DocumentContext, upstreamDocument } from "../proxy/document.ts";
 import { upstreamFile } from "../proxy/file.ts";
 import type { Promised } from "../proxy/shared-download.ts";
 import { type ProxyRepository, proxyOf, upstreamUrl } from "../proxy/upstream.ts";

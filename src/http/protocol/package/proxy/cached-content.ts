@@ -115,7 +115,12 @@ export async function noteCheck(db: Knex, at: CacheKey): Promise<void> {
   await db(table).where(where(at)).update({ checked_at: db.fn.now(), used_at: db.fn.now() });
 }
 
-export async function noteUse(db: Knex, at: CacheKey, { used_at }: CachedContent, now: Date): Promise<void> {
+export async function noteUse(
+  db: Knex,
+  at: CacheKey,
+  { used_at }: CachedContent,
+  now: Date,
+): Promise<void> {
   if (now.getTime() - used_at.getTime() < notedEveryMs) return;
   await db(table).where(where(at)).update({ used_at: db.fn.now() });
 }

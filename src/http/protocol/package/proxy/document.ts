@@ -8,21 +8,21 @@ import type { Hold } from "../../../../platform/limit.ts";
 import { Refusal } from "../../../../platform/refusal.ts";
 import { timeoutSignal } from "../../../../platform/time/timeout-signal.ts";
 import type { Deps } from "../../../core/deps.ts";
-import { documentBudget, documentsFor } from "./document-budget.ts";
 import {
-  findFirstCached,
-  findCached,
   type CachedContent,
   type CacheKey,
+  findCached,
+  findFirstCached,
   keep,
   noteCheck,
   roomToKeep,
 } from "./cached-content.ts";
+import { documentBudget, documentsFor } from "./document-budget.ts";
 import {
-  requestUpstream,
   failed,
   notThere,
   type ProxyRepository,
+  requestUpstream,
   type Upstream,
   UpstreamDown,
   type UpstreamLogin,
@@ -167,7 +167,12 @@ const isPaused = (serving: string, place: CacheKey): boolean =>
 
 const nameOf = ({ repositoryId, path }: CacheKey): string => `${repositoryId} ${path}`;
 
-type Fetch = Readonly<{ at: DocumentAt; place: CacheKey; cached: CachedContent | undefined; key: string }>;
+type Fetch = Readonly<{
+  at: DocumentAt;
+  place: CacheKey;
+  cached: CachedContent | undefined;
+  key: string;
+}>;
 
 async function fetched(proxy: ProxyRepository, fetch: Fetch, deps: Deps): Promise<Document> {
   const hold = documentBudget.take(fetchBytes + Number(fetch.cached?.bytes ?? 0));

@@ -6,14 +6,14 @@ import type { Deps } from "../../../core/deps.ts";
 import { requestedPortion } from "../../../core/file/byte-range.ts";
 import { contentTypeOf } from "../../../core/file/type.ts";
 import type { RequestContext } from "../../../core/request.ts";
-import { SharedDownload, heldBackBytes, type Promised } from "./shared-download.ts";
+import { type CachedContent, findCached, keep, noteUse, roomToKeep } from "./cached-content.ts";
 import { downloadBudget } from "./download-budget.ts";
-import { findCached, type CachedContent, keep, noteUse, roomToKeep } from "./cached-content.ts";
+import { heldBackBytes, type Promised, SharedDownload } from "./shared-download.ts";
 import {
-  requestUpstream,
   failed,
   notThere,
   type ProxyRepository,
+  requestUpstream,
   type Upstream,
   type UpstreamLogin,
 } from "./upstream.ts";

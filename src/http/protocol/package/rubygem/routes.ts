@@ -27,7 +27,7 @@ import { basicCredentials } from "../../../access/credentials.ts";
 import { fileNotFound, orNotFound, packageNotFound } from "../../../api/package/request.ts";
 import type { Answer } from "../../../core/answer.ts";
 import type { Deps } from "../../../core/deps.ts";
-import { filesNamed, cachedDocument, metadataOf, stateOfRepository } from "../core/document.ts";
+import { cachedDocument, filesNamed, metadataOf, stateOfRepository } from "../core/document.ts";
 import { sendFile } from "../core/send-file.ts";
 import { deploymentOf, packageIdsIn } from "../core/source.ts";
 import { change } from "../core/store.ts";

@@ -7,11 +7,11 @@ import { expect } from "chai";
 import type { PackageId } from "../../../../../src/events/core/ids.ts";
 import { cachedDocument } from "../../../../../src/http/protocol/package/core/document.ts";
 import {
+  indexBudget,
   joinedParts,
   type PartForm,
   partsOf,
   pieceAnswer,
-  indexBudget,
 } from "../../../../../src/http/protocol/package/core/part.ts";
 import { asCaller } from "../../../../../src/platform/caller.ts";
 import { testDatabase } from "../../../../support/store/database.ts";

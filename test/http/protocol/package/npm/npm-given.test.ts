@@ -2,7 +2,10 @@ import { serialize } from "node:v8";
 import { expect } from "chai";
 
 import { type Given, GivenCache } from "../../../../../src/http/protocol/package/npm/given.ts";
-import { parsePackument, type PackumentQuestion } from "../../../../../src/package/npm/packument.ts";
+import {
+  type PackumentQuestion,
+  parsePackument,
+} from "../../../../../src/package/npm/packument.ts";
 
 /** Longest texts that a document may have, of characters that take two bytes each. */
 const dist = {

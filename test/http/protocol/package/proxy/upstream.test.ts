@@ -1,8 +1,8 @@
 import { expect } from "chai";
 import type { Deps } from "../../../../../src/http/core/deps.ts";
 import {
-  requestUpstream,
   type ProxyRepository,
+  requestUpstream,
 } from "../../../../../src/http/protocol/package/proxy/upstream.ts";
 
 type UpstreamDeps = Pick<Deps, "outbound" | "vault">;
@@ -17,9 +17,12 @@ async function openedFor(url: string, own: string) {
   const proxy = { settings: { type: "PROXY", url: own } } as unknown as ProxyRepository;
   const deps = { outbound: { open }, vault: {} } as unknown as UpstreamDeps;
   const order = { url, headers: {} };
-  const error: unknown = await requestUpstream(proxy, order, AbortSignal.timeout(5_000), deps).catch(
-    (reason: unknown) => reason,
-  );
+  const error: unknown = await requestUpstream(
+    proxy,
+    order,
+    AbortSignal.timeout(5_000),
+    deps,
+  ).catch((reason: unknown) => reason);
   return { opened, message: (error as Error).message };
 }
 
