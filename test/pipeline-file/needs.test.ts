@@ -31,8 +31,8 @@ test: {script: x, parallel: {matrix: ${matrix}}, needs: [${need}]}
     for (const name of ["GONE", "constructor"]) {
       const wrong = file(`{job: build, parallel: {matrix: [{OS: '$[[ matrix.${name} ]]'}]}}`);
       expect(await problems(wrong)).to.deep.equal([
-        `3:74 test.needs: The matrix of the job has no ${name}.`,
-        "3:74 test.needs: The job build is not part of this pipeline: its rules left it out.",
+        `3:69 test.needs: The matrix of the job has no ${name}.`,
+        "3:69 test.needs: The job build is not part of this pipeline: its rules left it out.",
       ]);
     }
   });
