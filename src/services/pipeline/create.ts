@@ -144,7 +144,7 @@ const unreadableReason =
 export const noPipelineReason: Readonly<Record<NoPipeline["none"], string>> = {
   no_file: "The project has no pipeline file on that branch or tag.",
   refused: "The workflow rules of the file let no pipeline start.",
-  no_jobs: "The rules of the file leave no job outside of .pre and .post.",
+  no_jobs: "The rules of the file leave no job.",
 };
 
 /** Values of variables as a reason may have them: as they are written, with variables filled in, and as paths. */

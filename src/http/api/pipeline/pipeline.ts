@@ -193,7 +193,7 @@ export function nothingStarted(reason: "no_file" | "refused" | "no_jobs"): Refus
   const message =
     reason === "refused"
       ? "The workflow rules of the pipeline file let no pipeline start."
-      : "The rules of the pipeline file leave no job outside of .pre and .post.";
+      : "The rules of the pipeline file leave no job.";
   return new Refusal("unprocessable", "pipeline.empty", message);
 }
 
