@@ -9,12 +9,12 @@ import {
   numbersIn,
   type Until,
 } from "../../projections/audit/happened.ts";
-import { readKept } from "../../projections/audit/kept-events.ts";
 import { numberEvent } from "../../projections/audit/number-event.ts";
-import { inOrder, type PastFold, pastFold } from "../../projections/audit/past-fold.ts";
-import { findSources, type PastSource, typesOf } from "../../projections/audit/snapshot.ts";
 import type { Projection } from "../../projections/core/projection.ts";
 import { withReadModelsOf } from "../../projections/past/as-of.ts";
+import { readKept } from "../../projections/past/kept-events.ts";
+import { inOrder, type PastFold, pastFold } from "../../projections/past/past-fold.ts";
+import { findSources, type PastSource, typesOf } from "../../projections/past/snapshot.ts";
 import { untilShown } from "../../projections/progress/visible.ts";
 import { findUserById, findUserNamed, type UserRow } from "../../projections/user/user.ts";
 import { atLeast } from "../access/access.ts";

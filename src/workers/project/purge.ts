@@ -10,7 +10,7 @@ import { projectEvents, projectSubject } from "../../events/project/project.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import type { Job } from "../../platform/queue/queue.ts";
 import type { AuditEntryRow } from "../../projections/audit/entry.ts";
-import { dropSnapshots } from "../../projections/audit/snapshot.ts";
+import { dropSnapshots } from "../../projections/past/snapshot.ts";
 import { projectsDeletedBefore } from "../../projections/project/project.ts";
 import type { WorkerDeps } from "../../services/core/deps.ts";
 import type { Reactor } from "../core/reactor.ts";

@@ -6,19 +6,19 @@ import { type LocalIdKind, localIdStream } from "../../../src/events/core/local-
 import { mergeSettingsDefault } from "../../../src/events/merge-request/merge-setting.ts";
 import { happenedIn, type Until } from "../../../src/projections/audit/happened.ts";
 import { numberEvent } from "../../../src/projections/audit/number-event.ts";
-import { eventsPerSnapshot, pastFold } from "../../../src/projections/audit/past-fold.ts";
 import { readRecorded } from "../../../src/projections/audit/read-events.ts";
-import {
-  type FoundSource,
-  findSources,
-  type PastSource,
-  typesOf,
-} from "../../../src/projections/audit/snapshot.ts";
 import { rebuild } from "../../../src/projections/core/rebuild.ts";
 import { issueProjection } from "../../../src/projections/issue/issue.ts";
 import { mergeRequestProjection } from "../../../src/projections/merge-request/merge-request.ts";
 import { mergeSettingProjection } from "../../../src/projections/merge-request/merge-setting.ts";
 import { withReadModelsOf } from "../../../src/projections/past/as-of.ts";
+import { eventsPerSnapshot, pastFold } from "../../../src/projections/past/past-fold.ts";
+import {
+  type FoundSource,
+  findSources,
+  type PastSource,
+  typesOf,
+} from "../../../src/projections/past/snapshot.ts";
 import { projectProjection } from "../../../src/projections/project/project.ts";
 import { companyProjection } from "../../../src/projections/team/company.ts";
 import { snapshotOfPast } from "../../../src/workers/audit/snapshot.ts";

@@ -3,8 +3,8 @@ import { LRUCache } from "lru-cache";
 import type { Recorded } from "../../events/core/event.ts";
 import { breather } from "../../platform/breather.ts";
 import type { EventStore } from "../../platform/event-store/event-store.ts";
-import type { Happened } from "./happened.ts";
-import { readRecorded } from "./read-events.ts";
+import type { Happened } from "../audit/happened.ts";
+import { readRecorded } from "../audit/read-events.ts";
 
 /** An event of the log, which never changes, and how many bytes it says. */
 export type KeptEvent = Readonly<{ event: Recorded; bytes: number }>;

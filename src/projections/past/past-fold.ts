@@ -1,8 +1,8 @@
 import type { Knex } from "knex";
 
 import type { Recorded } from "../../events/core/event.ts";
-import type { Filling, Fold } from "../past/fold.ts";
-import { type Happened, happenedIn, type Until } from "./happened.ts";
+import { type Happened, happenedIn, type Until } from "../audit/happened.ts";
+import type { Filling, Fold } from "./fold.ts";
 import { type FoundSource, keepSnapshot, type PastSource, typesOf } from "./snapshot.ts";
 
 /** An answer applies fewer than so many events after a snapshot, which costs about as much as an answer. */

@@ -2,9 +2,9 @@ import type { Knex } from "knex";
 
 import type { Recorded } from "../../events/core/event.ts";
 import type { LocalIdKind } from "../../events/core/local-id.ts";
+import { type Happened, lastOfDay, type Until } from "../audit/happened.ts";
 import type { Projection } from "../core/projection.ts";
-import type { Fold } from "../past/fold.ts";
-import { type Happened, lastOfDay, type Until } from "./happened.ts";
+import type { Fold } from "./fold.ts";
 
 /** What the rows of a read model come from: the events of a place, or of one numbered thing in it. */
 export type PastSource = Readonly<{
