@@ -138,7 +138,7 @@ export type Settings = Readonly<{
   /** Of what a person brings into projects of others; as much as a project may take, unless it is set. */
   userBytesMax: number | null;
   /** Of packs that are kept for repeated requests; 0: none is. */
-  keptPacksBytesMax: number;
+  packCacheBytesMax: number;
   /** So long a deleted project can be restored. */
   projectRetentionDays: number;
   /** So long deliveries of webhooks are shown after they ended. */
@@ -195,7 +195,7 @@ export function readSettings(environment: Environment = process.env): Settings {
     projectBytesMax: data.MAX_PROJECT_BYTES,
     userBytesMax:
       data.MAX_USER_BYTES === undefined ? data.MAX_PROJECT_BYTES : data.MAX_USER_BYTES || null,
-    keptPacksBytesMax: data.PACK_CACHE_BYTES,
+    packCacheBytesMax: data.PACK_CACHE_BYTES,
     projectRetentionDays: data.PROJECT_RETENTION_DAYS,
     webhookLogRetentionDays: data.WEBHOOK_LOG_RETENTION_DAYS,
   };

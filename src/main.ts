@@ -99,8 +99,8 @@ async function forReaders<P extends Platform>(platform: P, running: Running[]): 
 async function openRepositories(platform: Platform) {
   const { config, log } = platform;
   const { openGit } = await modules.git();
-  const { dataDir, keptPacksBytesMax } = config;
-  const git = openGit({ dataDir, keptPacksBytesMax, log });
+  const { dataDir, packCacheBytesMax } = config;
+  const git = openGit({ dataDir, packCacheBytesMax, log });
   return { ...platform, git, close: () => git.close() };
 }
 

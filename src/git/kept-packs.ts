@@ -8,17 +8,17 @@ import { LRUCache } from "lru-cache";
 
 import { invariant } from "../platform/invariant.ts";
 
-export type KeptPacksOptions = Readonly<{
+export type PackCacheOptions = Readonly<{
   /** On a file system with room for `bytesMax`. */
   directory: string;
   /** Of all packs together; 0: none is kept. */
   bytesMax: number;
   /** After the last use. */
-  keptMs?: number;
+  ttlMs?: number;
 }>;
 
 /** An answer of upload-pack that is there, or on its way. */
-export type KeptPack = Readonly<{
+export type CachedPack = Readonly<{
   /** Undefined while it is being made. */
   bytes: () => number | undefined;
   /**
@@ -45,7 +45,7 @@ type Entry = {
   timer: NodeJS.Timeout | undefined;
 };
 
-const keptMsDefault = 10 * 60_000;
+const ttlMsDefault = 10 * 60_000;
 const requestsMax = 10_000;
 /** Pushes have precedence over the cache for free disk space. */
 const spareFactor = 8;
@@ -59,20 +59,20 @@ const watchMs = 1_000;
  * the machines that build a commit clone it at the same moment. Git writes into a file without a name,
  * which is gone with this process, however it ends.
  */
-export class KeptPacks {
+export class PackCache {
   readonly #directory: string;
   readonly #bytesMax: number;
-  readonly #keptMs: number;
+  readonly #ttlMs: number;
   /** In the order of their last use. */
   readonly #entries = new Map<string, Entry>();
   /** Packs that were requested a short while ago. */
   readonly #requested: LRUCache<string, true>;
 
-  constructor({ directory, bytesMax, keptMs = keptMsDefault }: KeptPacksOptions) {
+  constructor({ directory, bytesMax, ttlMs = ttlMsDefault }: PackCacheOptions) {
     this.#directory = directory;
     this.#bytesMax = bytesMax;
-    this.#keptMs = keptMs;
-    this.#requested = new LRUCache({ max: requestsMax, ttl: keptMs });
+    this.#ttlMs = ttlMs;
+    this.#requested = new LRUCache({ max: requestsMax, ttl: ttlMs });
   }
 
   /** One pack may not push all others out. */
@@ -89,7 +89,7 @@ export class KeptPacks {
     return bavail * bsize > bytes * spareFactor;
   }
 
-  find(key: string): KeptPack | undefined {
+  find(key: string): CachedPack | undefined {
     const entry = this.#entries.get(key);
     if (entry === undefined) return undefined;
     this.#use(key, entry);
@@ -98,9 +98,9 @@ export class KeptPacks {
 
   /** Whether it was requested a short while ago: a single request is not worth a file. */
   requestedBefore(key: string): boolean {
-    const isKnown = this.#requested.has(key);
+    const wasRequested = this.#requested.has(key);
     this.#requested.set(key, true);
-    return isKnown;
+    return wasRequested;
   }
 
   /**
@@ -114,7 +114,7 @@ export class KeptPacks {
     key: string,
     bytes: number,
     start: (descriptor: number) => ChildProcess,
-  ): KeptPack | undefined {
+  ): CachedPack | undefined {
     invariant(!this.#entries.has(key), "a pack is made once");
     if (!this.#makeRoom(bytes)) return undefined;
     const entry: Entry = {
@@ -203,7 +203,7 @@ export class KeptPacks {
     this.#entries.set(key, entry);
     clearTimeout(entry.timer);
     if (!entry.ended) return;
-    entry.timer = setTimeout(() => this.#drop(key), this.#keptMs);
+    entry.timer = setTimeout(() => this.#drop(key), this.#ttlMs);
     entry.timer.unref();
   }
 
@@ -216,7 +216,7 @@ export class KeptPacks {
   }
 }
 
-function packOf(entry: Entry): KeptPack {
+function packOf(entry: Entry): CachedPack {
   return {
     end: entry.end,
     bytes: () => (entry.ended ? entry.bytes : undefined),

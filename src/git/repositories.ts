@@ -8,7 +8,7 @@ import { ProgramOutputs } from "../platform/program-output.ts";
 import { syncFile } from "../platform/sync-file.ts";
 import { administration } from "./administration.ts";
 import { canSyncFileSystem, syncFileSystem } from "./file-system.ts";
-import { KeptPacks } from "./kept-packs.ts";
+import { PackCache } from "./kept-packs.ts";
 import { BranchName } from "./name.ts";
 import { CatFilePool } from "./object/cat-file-pool.ts";
 import { objectCaches } from "./object/reader.ts";
@@ -28,7 +28,7 @@ export type GitRepositories = Readonly<{
   canSync: () => Promise<boolean>;
   /** Everything done to any repository until now survives a power cut afterwards. */
   sync: () => Promise<void>;
-  packs: KeptPacks;
+  packs: PackCache;
   /** Of upload-pack. */
   outputs: ProgramOutputs;
   close: () => Promise<void>;
@@ -38,21 +38,21 @@ export type GitOptions = Readonly<{
   dataDir: string;
   log: Pick<Logger, "warn">;
   /** Of the packs that are kept for further equal requests; see kept-packs.ts. */
-  keptPacksBytesMax?: number;
+  packCacheBytesMax?: number;
 }>;
 
 /** Left-overs younger than this may belong to a process at work. */
 const leftOverAfterMs = 60 * 60_000;
 
 /** Repositories as `repositories/ab/cd/<project id>.git` below the data directory. */
-export function openGit({ dataDir, log, keptPacksBytesMax = 0 }: GitOptions): GitRepositories {
+export function openGit({ dataDir, log, packCacheBytesMax = 0 }: GitOptions): GitRepositories {
   const root = path.resolve(dataDir, "repositories");
   // On the same file system as the repositories, because a rename must not copy.
   const temporary = path.join(root, "temporary");
   const hooks = path.join(root, "hooks");
   const pool = new CatFilePool();
   const caches = objectCaches();
-  const packs = new KeptPacks({ directory: temporary, bytesMax: keptPacksBytesMax });
+  const packs = new PackCache({ directory: temporary, bytesMax: packCacheBytesMax });
   const outputs = new ProgramOutputs();
   const known = new Map<string, Repository>();
   removeLeftOvers(temporary).catch((error: unknown) =>

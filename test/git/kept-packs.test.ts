@@ -8,7 +8,7 @@ import { buffer } from "node:stream/consumers";
 import { setTimeout as delay } from "node:timers/promises";
 import { expect } from "chai";
 
-import { type KeptPack, KeptPacks } from "../../src/git/kept-packs.ts";
+import { type CachedPack, PackCache } from "../../src/git/kept-packs.ts";
 import { eventually } from "../support/app/eventually.ts";
 import { temporaryDirectory } from "../support/git/git.ts";
 
@@ -16,7 +16,7 @@ const parent = await temporaryDirectory();
 const directory = path.join(parent, "kept");
 const content = randomBytes(1_500_000);
 const source = path.join(parent, "source");
-const packs: KeptPacks[] = [];
+const packs: PackCache[] = [];
 let started: ChildProcess[];
 
 before(() => writeFile(source, content));
@@ -27,8 +27,8 @@ after(() => {
   for (const each of packs) each.close();
 });
 
-const open = (options: Partial<ConstructorParameters<typeof KeptPacks>[0]> = {}): KeptPacks => {
-  const made = new KeptPacks({ directory, bytesMax: 40_000_000, ...options });
+const open = (options: Partial<ConstructorParameters<typeof PackCache>[0]> = {}): PackCache => {
+  const made = new PackCache({ directory, bytesMax: 40_000_000, ...options });
   packs.push(made);
   return made;
 };
@@ -45,13 +45,13 @@ function program(script: string): (descriptor: number) => ChildProcess {
 }
 
 const copying = program('cat "$1"');
-const read = (pack: KeptPack | undefined): Promise<Buffer> => {
+const read = (pack: CachedPack | undefined): Promise<Buffer> => {
   if (pack === undefined) throw new Error("there is no pack");
   return buffer(streamed(pack));
 };
 
 /** Every piece is valid until the next is requested. */
-function streamed(pack: KeptPack): Readable {
+function streamed(pack: CachedPack): Readable {
   const copies = async function* () {
     for await (const piece of pack.pieces()) yield Buffer.from(piece);
   };
@@ -93,8 +93,8 @@ describe("a kept pack", () => {
   });
 
   it("is dropped when no client has requested it for a while, but not while one reads it", async () => {
-    const kept = open({ keptMs: 100, directory: path.join(directory, "short") });
-    let [key, found]: [string, KeptPack | undefined] = ["", undefined];
+    const kept = open({ ttlMs: 100, directory: path.join(directory, "short") });
+    let [key, found]: [string, CachedPack | undefined] = ["", undefined];
     // On a busy machine one may be dropped before it is requested again.
     for (let turn = 0; found === undefined && turn < 50; turn += 1) {
       key = `a-${turn}`;
@@ -191,7 +191,7 @@ describe("a kept pack", () => {
   });
 
   it("is made when the same was requested before, not too long ago", async () => {
-    const kept = open({ keptMs: 300 });
+    const kept = open({ ttlMs: 300 });
     const known = ["a", "a", "b"].map((key) => kept.requestedBefore(key));
     expect(known).to.deep.equal([false, true, false]);
     await delay(400);

@@ -64,7 +64,7 @@ async function startServices(options: Partial<GitHttpDeps>) {
   const log = pino({ level: "debug" }, { write: (line: string) => logged.push(line) });
   const vault = openVault(db, secretKey);
   const now = (): Date => new Date();
-  const git = openGit({ dataDir, log, keptPacksBytesMax: 256 * 1024 ** 2 });
+  const git = openGit({ dataDir, log, packCacheBytesMax: 256 * 1024 ** 2 });
   const projections = await startProjections({ config: { databaseUrl }, db, store, vault, log });
   const watching = await watchProjections({ databaseUrl, db, waitMaxMs: 20_000 });
   const { visible, onChange } = watching;

@@ -2,7 +2,7 @@ import { PassThrough } from "node:stream";
 import type { Context, Middleware } from "koa";
 
 import { Alias } from "../../../events/core/ids.ts";
-import type { KeptPack, KeptPacks } from "../../../git/kept-packs.ts";
+import type { CachedPack, PackCache } from "../../../git/kept-packs.ts";
 import type {
   PackOptions,
   PackProcess,
@@ -27,7 +27,7 @@ import { noteCaller, noteOperation } from "../../core/state.ts";
 import { type ConnectionLimits, smallBody, watchConnection, wholeBody } from "../../core/stream.ts";
 import { type GitAccessDeps, gitAccess } from "./access.ts";
 import { uploadCapabilities } from "./capabilities.ts";
-import { answerOf, type Input, packToKeep } from "./kept.ts";
+import { answerOf, type Input, packToCache } from "./kept.ts";
 import { repositoryPath } from "./path.ts";
 import { receivePack } from "./receive-pack.ts";
 import { requestBytesMax, resultType, uploadPack } from "./upload-pack.ts";
@@ -109,7 +109,7 @@ export function gitHttp(deps: GitHttpDeps): Middleware {
     const request = fetches ? await fetchRequest(ctx, input, share) : undefined;
     // A client that sends nothing holds no slot: requests are read before, and of pushes the commands.
     if (!pushes) await enter();
-    const pack = input && packToKeep(input, repository, deps.git.packs, leave);
+    const pack = input && packToCache(input, repository, deps.git.packs, leave);
     if (pack !== undefined) return sendPack(ctx, pack);
     const running: { child?: PackProcess | UploadProcess } = {};
     const stop = (): void => {
@@ -160,7 +160,7 @@ function startService(
  */
 async function answeredHere(
   serviceRequest: ServiceRequest,
-  packs: KeptPacks,
+  packs: PackCache,
 ): Promise<true | Input | undefined> {
   const { ctx, service, advertise, repository } = serviceRequest;
   if (service !== "upload-pack" || protocolOf(ctx) !== secondVersion) return undefined;
@@ -181,7 +181,7 @@ async function answeredHere(
   return true;
 }
 
-function sendPack(ctx: Context, pack: KeptPack): void {
+function sendPack(ctx: Context, pack: CachedPack): void {
   ctx.type = resultType;
   const bytes = pack.bytes();
   if (bytes !== undefined) ctx.length = bytes;

@@ -2,7 +2,7 @@ import type { ChildProcess } from "node:child_process";
 import { createHash } from "node:crypto";
 
 import { type CommandRequest, parseCommandRequest } from "../../../git/command-request.ts";
-import type { KeptPack, KeptPacks } from "../../../git/kept-packs.ts";
+import type { CachedPack, PackCache } from "../../../git/kept-packs.ts";
 import { lsRefsAnswer, lsRefsParams, wantsKept } from "../../../git/ls-refs.ts";
 import type { Repository } from "../../../git/repository.ts";
 
@@ -10,7 +10,7 @@ import type { Repository } from "../../../git/repository.ts";
 export type Input = Readonly<{
   body: Buffer;
   /** What its answer is kept by if it is worth a file, and about how large it will be. */
-  keep?: Readonly<{ key: string; bytes: number }>;
+  caching?: Readonly<{ key: string; bytes: number }>;
 }>;
 
 /**
@@ -20,8 +20,8 @@ export type Input = Readonly<{
 export async function answerOf(
   body: Buffer,
   repository: Repository,
-  packs: KeptPacks,
-): Promise<Readonly<{ refs: Buffer }> | Readonly<{ pack: KeptPack }> | Input> {
+  packs: PackCache,
+): Promise<Readonly<{ refs: Buffer }> | Readonly<{ pack: CachedPack }> | Input> {
   const request = parseCommandRequest(body);
   if (request?.command === "fetch") return packOf(request, body, repository, packs);
   const params = request && lsRefsParams(request);
@@ -33,8 +33,8 @@ async function packOf(
   request: CommandRequest,
   body: Buffer,
   repository: Repository,
-  packs: KeptPacks,
-): Promise<Readonly<{ pack: KeptPack }> | Input> {
+  packs: PackCache,
+): Promise<Readonly<{ pack: CachedPack }> | Input> {
   // The state of the refs is read only for a request that came before, whatever the refs were then.
   if (!packs.requestedBefore(keyOf(repository.gitDir, "", request))) return { body };
   const state = await repository.refState();
@@ -43,7 +43,7 @@ async function packOf(
   const pack = packs.find(key);
   if (pack !== undefined) return { pack };
   const bytes = await repository.packedBytes();
-  return (await packs.takes(bytes)) ? { body, keep: { key, bytes } } : { body };
+  return (await packs.takes(bytes)) ? { body, caching: { key, bytes } } : { body };
 }
 
 /**
@@ -52,17 +52,17 @@ async function packOf(
  * @param leave releases the slot of this git process
  * @returns undefined when it is not to be kept: the place is still held
  */
-export function packToKeep(
-  { body, keep }: Input,
+export function packToCache(
+  { body, caching }: Input,
   repository: Repository,
-  packs: KeptPacks,
+  packs: PackCache,
   leave: () => void,
-): KeptPack | undefined {
-  if (keep === undefined) return undefined;
-  const { key, bytes } = keep;
-  const made = packs.find(key);
-  const pack = made ?? packs.make(key, bytes, (file) => started(repository, file, body));
-  if (made !== undefined) leave();
+): CachedPack | undefined {
+  if (caching === undefined) return undefined;
+  const { key, bytes } = caching;
+  const cached = packs.find(key);
+  const pack = cached ?? packs.make(key, bytes, (file) => started(repository, file, body));
+  if (cached !== undefined) leave();
   else void pack?.end.then(leave, leave);
   return pack;
 }
