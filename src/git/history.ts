@@ -22,9 +22,9 @@ const walksAtOnce = new Limit({
   keepsTurn: true,
 });
 
-const chunksKept = new Answers<readonly string[]>(32 * mebibyte, (ids) => ids.length * 64);
-const countsKept = new Answers<number>(2 * mebibyte, () => 8);
-const basesKept = new Answers<string | null>(2 * mebibyte, () => 64);
+const cachedChunks = new Answers<readonly string[]>(32 * mebibyte, (ids) => ids.length * 64);
+const cachedCounts = new Answers<number>(2 * mebibyte, () => 8);
+const cachedBases = new Answers<string | null>(2 * mebibyte, () => 64);
 
 /** Newest first, as `git log`, and how many there are in all. */
 export async function listCommits(
@@ -56,7 +56,7 @@ export async function lastCommit(
   repository: Repository,
   history: History,
 ): Promise<Commit | undefined> {
-  const [id] = await chunksKept.get(`last ${keyOf(history)}`, () =>
+  const [id] = await cachedChunks.get(`last ${keyOf(history)}`, () =>
     revList(repository, history, ["--max-count=1"]),
   );
   return id === undefined ? undefined : repository.objects.commit(id);
@@ -68,7 +68,7 @@ export function mergeBase(
   one: string,
   other: string,
 ): Promise<string | null> {
-  return basesKept.get(`${one} ${other}`, async () => {
+  return cachedBases.get(`${one} ${other}`, async () => {
     const args = ["--end-of-options", one, other];
     const { stdout } = await orTooLong(
       runGit(gitDir, ["merge-base", ...args], { okCodes: [0, 1], timeoutMs }),
@@ -78,7 +78,7 @@ export function mergeBase(
 }
 
 function countCommits(repository: Repository, history: History): Promise<number> {
-  return countsKept.get(keyOf(history), async () => {
+  return cachedCounts.get(keyOf(history), async () => {
     // Bitmaps know what a commit reaches, but nothing of paths.
     const bitmaps = history.path === undefined ? ["--use-bitmap-index"] : [];
     const [count] = await revList(repository, history, ["--count", ...bitmaps]);
@@ -88,7 +88,7 @@ function countCommits(repository: Repository, history: History): Promise<number>
 
 function chunk(repository: Repository, history: History, number: number) {
   const range = [`--skip=${number * chunkIds}`, `--max-count=${chunkIds}`];
-  return chunksKept.get(`${number} ${keyOf(history)}`, () => revList(repository, history, range));
+  return cachedChunks.get(`${number} ${keyOf(history)}`, () => revList(repository, history, range));
 }
 
 async function revList(

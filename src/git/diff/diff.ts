@@ -71,10 +71,10 @@ export const modest: Effort = {
   fileBytesMax: mebibyte,
 };
 
-const changesKept = new Answers<readonly FileChange[] | "refused">(32 * mebibyte, (changes) =>
+const cachedChanges = new Answers<readonly FileChange[] | "refused">(32 * mebibyte, (changes) =>
   typeof changes === "string" ? 0 : changes.reduce((sum, change) => sum + sizeOf(change), 0),
 );
-const linesKept = new Answers<readonly PatchLine[]>(32 * mebibyte, bytesOf);
+const cachedLines = new Answers<readonly PatchLine[]>(32 * mebibyte, bytesOf);
 
 /** About what the lines take in memory, in bytes. */
 function bytesOf(lines: readonly PatchLine[]): number {
@@ -95,7 +95,7 @@ export async function changedFiles(
   efforts: readonly Effort[] = [thorough, counting, modest],
 ): Promise<readonly FileChange[]> {
   if (before === after) return [];
-  const changes = await changesKept.get(`${before ?? ""} ${after}`, async () => {
+  const changes = await cachedChanges.get(`${before ?? ""} ${after}`, async () => {
     await compareTrees(repository.objects, { before, after });
     const from = before ?? emptyTreeOf(after);
     return diffsAtOnce.run(async () => {
@@ -213,7 +213,7 @@ export async function changedLines(
 ): Promise<readonly PatchLine[]> {
   if (change.isBinary || change.isLarge || change.oldId === change.newId) return [];
   const key = [change.oldMode, change.oldId, change.newMode, change.newId].join(" ");
-  return linesKept.get(key, async () => {
+  return cachedLines.get(key, async () => {
     const reader = new WindowReader({ offset: 0, limit: Number.POSITIVE_INFINITY });
     // Counted before: it fits.
     const find = () => findWindow(repository, change, { reader, bytesMax: 2 * shownBytesMax });
@@ -225,9 +225,9 @@ export async function changedLines(
 const givenUp = new LRUCache<string, true>({ max: 10_000, ttl: 10 * 60_000 });
 
 /** A part of the longest lines takes 24 MiB: it is kept as well, because to find it compares the whole file. */
-const windowsKept = new Answers<LineWindow>(32 * mebibyte, ({ lines }) => bytesOf(lines), 1);
+const cachedWindows = new Answers<LineWindow>(32 * mebibyte, ({ lines }) => bytesOf(lines), 1);
 /** How many lines the diffs of pairs have: what is beyond the last one needs no comparison. */
-const totalsKept = new Answers<number>(2 * mebibyte, () => 8);
+const cachedTotals = new Answers<number>(2 * mebibyte, () => 8);
 
 /**
  * A part of the lines of a file's change, of a large one too; none of a binary one, nor of one that git
@@ -247,7 +247,7 @@ export async function changedLinesIn(
   const { oldMode, oldId, newMode, newId } = change;
   const pair = [oldMode, oldId, newMode, newId].join(" ");
   const { offset, limit } = range;
-  const total = totalsKept.peek(pair);
+  const total = cachedTotals.peek(pair);
   if (total !== undefined && offset >= total) {
     return { lines: [], total, before: { removed: 0, added: 0 } };
   }
@@ -260,7 +260,7 @@ function partFrom(
   pair: string,
   offset: number,
 ): Promise<LineWindow> {
-  return windowsKept.get(`${pair} ${offset}`, () =>
+  return cachedWindows.get(`${pair} ${offset}`, () =>
     diffsAtOnce.run(async () => {
       // Others that waited for the same pair need not wait for the same end.
       if (givenUp.get(pair) !== undefined) throw tooComplex();
@@ -268,7 +268,7 @@ function partFrom(
         const reader = new WindowReader({ offset, limit: partLines }, lineBytesMax);
         const bytesMax = Number.MAX_SAFE_INTEGER;
         const found = await findWindow(repository, change, { reader, bytesMax });
-        totalsKept.keep(pair, found.total);
+        cachedTotals.keep(pair, found.total);
         return found;
       } catch (error) {
         if (error instanceof Refusal) givenUp.set(pair, true);

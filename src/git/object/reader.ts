@@ -37,7 +37,7 @@ export function objectCaches(): ObjectCaches {
 /** Larger ones are attacks or mistakes: git warns of trees far below this. Of what is smaller all is read. */
 const bytesMax = { commit: 4 * mebibyte, tag: 4 * mebibyte, tree: 32 * mebibyte } as const;
 /** Of a commit or a tag little more is kept than what may be shown of its text. */
-const keptMax = { commit: mebibyte / 4, tag: mebibyte / 4, tree: bytesMax.tree } as const;
+const cachedBytesMax = { commit: mebibyte / 4, tag: mebibyte / 4, tree: bytesMax.tree } as const;
 /** Rough cost of one small object in memory beyond its text. */
 const overheadBytes = 200;
 
@@ -144,7 +144,11 @@ export class ObjectReader {
     const object = await this.#use((process) => process.contents(id));
     if (object === undefined) return undefined;
     const value = await parse(object.data);
-    cache.set(this.#key(id), value, Math.min(object.bytes, keptMax[type]) * 3 + overheadBytes);
+    cache.set(
+      this.#key(id),
+      value,
+      Math.min(object.bytes, cachedBytesMax[type]) * 3 + overheadBytes,
+    );
     return value;
   }
 

@@ -23,7 +23,7 @@ type Row = Readonly<{
   holds_until: Date;
 }>;
 
-type Kept = Pick<Row, "kind" | "key_id" | "holds_until">;
+type CachedCheck = Pick<Row, "kind" | "key_id" | "holds_until">;
 
 const dayMs = 24 * 60 * 60_000;
 /** That a key made a signature stays true; so long it is remembered without another check. */
@@ -35,7 +35,7 @@ const rowsAtOnce = 1_000;
 
 /** Checks that this process has made or read: a page that is requested again needs no other query. */
 export class CheckCache {
-  readonly kept = new BoundedCache<Kept>(4 * 1024 ** 2);
+  readonly checks = new BoundedCache<CachedCheck>(4 * 1024 ** 2);
   /** Concurrent requests for one check share one run of git. */
   readonly pending = new Map<string, Promise<SignatureCheck>>();
 }
@@ -59,11 +59,11 @@ export async function checkSignatures(
   now: Date,
   cache = processChecks,
 ): Promise<readonly SignatureCheck[]> {
-  const { kept: here, pending } = cache;
+  const { checks: here, pending } = cache;
   const keyed = questions.map((question) => ({ ...question, keys: keysOf(question) }));
   const nameOf = (objectId: string, keys: string): string => `${objectId} ${keys}`;
-  const holding = (kept: Kept | undefined) =>
-    kept !== undefined && kept.holds_until > now ? checkOf(kept) : undefined;
+  const holding = (check: CachedCheck | undefined) =>
+    check !== undefined && check.holds_until > now ? checkOf(check) : undefined;
 
   const unknown = keyed.filter(
     ({ objectId, keys }) => holding(here.get(nameOf(objectId, keys))) === undefined,
@@ -76,8 +76,8 @@ export async function checkSignatures(
   return Promise.all(
     keyed.map(async ({ objectId, keys, runCheck }) => {
       const name = nameOf(objectId, keys);
-      const known = holding(here.get(name));
-      if (known !== undefined) return known;
+      const cached = holding(here.get(name));
+      if (cached !== undefined) return cached;
       const running =
         pending.get(name) ?? checksAtOnce.run(runCheck).finally(() => pending.delete(name));
       pending.set(name, running);
@@ -102,12 +102,12 @@ const keysOf = ({ keyIds }: SignatureQuestion): string =>
     .update([...keyIds].sort().join("\n"))
     .digest("base64url");
 
-const checkOf = ({ kind, key_id }: Kept): SignatureCheck => ({ kind, keyId: key_id });
+const checkOf = ({ kind, key_id }: CachedCheck): SignatureCheck => ({ kind, keyId: key_id });
 
 function keepHere(
-  here: CheckCache["kept"],
+  here: CheckCache["checks"],
   name: string,
-  { kind, key_id, holds_until }: Kept,
+  { kind, key_id, holds_until }: CachedCheck,
 ): void {
   here.set(name, { kind, key_id, holds_until }, name.length + entryBytes);
 }

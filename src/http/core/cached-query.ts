@@ -39,8 +39,8 @@ export function cachedQuery<Value>(
     try {
       const value = await load(key);
       // A change since then has begun a new table of loads: this one may have read what was before.
-      const isKept = value !== undefined && keeps(value);
-      if (isKept && under === loading) entries.set(key, { value, until });
+      const isCached = value !== undefined && keeps(value);
+      if (isCached && under === loading) entries.set(key, { value, until });
       return value;
     } finally {
       under.delete(key);

@@ -12,7 +12,7 @@ const colouredBytesMax = 512 * 1024;
 
 const highlighter = new Highlighter();
 /** HTML of whole files by line. */
-const colouredKept = new Answers<readonly string[] | null>(32 * 1024 ** 2, (lines) =>
+const cachedColours = new Answers<readonly string[] | null>(32 * 1024 ** 2, (lines) =>
   (lines ?? []).reduce((sum, line) => sum + 2 * line.length + 40, 0),
 );
 
@@ -74,10 +74,10 @@ export async function colouredFile(
   if (info === undefined || info.bytes > colouredBytesMax) return null;
   const fileName = path.split("/").at(-1) ?? "";
   const key = `${id} ${fileName}`;
-  const kept = colouredKept.peek(key);
-  if (kept !== undefined) return kept;
+  const cached = cachedColours.peek(key);
+  if (cached !== undefined) return cached;
   const content = (await repository.objects.blob(id)) ?? Buffer.alloc(0);
   const lines = await highlighter.lines(textLines(content).join("\n"), fileName);
-  if (lines !== undefined) colouredKept.keep(key, lines);
+  if (lines !== undefined) cachedColours.keep(key, lines);
   return lines;
 }

@@ -82,14 +82,14 @@ export async function verifyCommits(
 
 /** Which key of SSH a commit says it was signed with, empty for none: keys are slow to read. */
 function signerOf({ id, signature }: Commit): string {
-  const known = signersKnown.get(id);
-  if (known !== undefined) return known;
+  const cached = cachedSigners.get(id);
+  if (cached !== undefined) return cached;
   const signer = sshSignerOf(signature ?? "") ?? "";
-  signersKnown.set(id, signer, signerBytes);
+  cachedSigners.set(id, signer, signerBytes);
   return signer;
 }
 
-const signersKnown = new BoundedCache<string>(2 * 1024 ** 2);
+const cachedSigners = new BoundedCache<string>(2 * 1024 ** 2);
 const signerBytes = 400;
 
 /** A verdict, or the question to git that leads to one; `keyId` is the key that the signature names. */
