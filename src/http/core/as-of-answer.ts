@@ -12,7 +12,7 @@ import {
 import { numberEvent } from "../../projections/audit/number-event.ts";
 import type { Projection } from "../../projections/core/projection.ts";
 import { withReadModelsOf } from "../../projections/past/as-of.ts";
-import { readKept } from "../../projections/past/kept-events.ts";
+import { readCached } from "../../projections/past/kept-events.ts";
 import { inOrder, type PastFold, pastFold } from "../../projections/past/past-fold.ts";
 import { findSources, type PastSource, typesOf } from "../../projections/past/snapshot.ts";
 import { untilShown } from "../../projections/progress/visible.ts";
@@ -336,7 +336,7 @@ class Reading {
     this.#count += happened.length;
     if (this.#count > eventsMax) throw tooMuch();
     const read: Recorded[] = [];
-    await readKept(this.#deps.store, happened, ({ event, bytes }) => {
+    await readCached(this.#deps.store, happened, ({ event, bytes }) => {
       this.#bytes += bytes;
       const isSlow = performance.now() - this.#startedAt > readMaxMs;
       if (this.#bytes > bytesMax || isSlow) throw tooMuch();

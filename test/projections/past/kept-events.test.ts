@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { expect } from "chai";
 
 import type { EventStore } from "../../../src/platform/event-store/event-store.ts";
-import { readKept } from "../../../src/projections/past/kept-events.ts";
+import { readCached } from "../../../src/projections/past/kept-events.ts";
 import { metadataFor } from "../../support/app/history.ts";
 import { testEventStore } from "../../support/store/event-store.ts";
 
@@ -42,7 +42,7 @@ describe("events that are kept", () => {
     const { counted, store: own } = countedStore();
     for (const _ of ["first", "again"]) {
       const revisions: unknown[] = [];
-      await readKept(own, places, ({ event }) => revisions.push(event.data["revision"]));
+      await readCached(own, places, ({ event }) => revisions.push(event.data["revision"]));
       expect(revisions).to.deep.equal(places.map((_, n) => n));
       expect(counted.reads).to.equal(1);
     }
@@ -50,7 +50,7 @@ describe("events that are kept", () => {
 
   it("are read no further than up to the one that is refused", async () => {
     let taken = 0;
-    const reading = readKept(countedStore().store, places, () => {
+    const reading = readCached(countedStore().store, places, () => {
       taken += 1;
       if (taken === 10) throw new Error("enough");
     });
