@@ -2,8 +2,8 @@ import { parseArgs } from "node:util";
 import { ConfigError } from "../config.ts";
 import { logKeyOf } from "../platform/key/log-key.ts";
 import { checkHead } from "../projections/audit/head-check.ts";
-import { checkLog, type KeptMark, type LogCheck } from "../projections/audit/log-check.ts";
-import { type KeptHead, readHead } from "./kept-head.ts";
+import { checkLog, type LogCheck, type Mark } from "../projections/audit/log-check.ts";
+import { readHead, type SavedHead } from "./kept-head.ts";
 import { stopSignal } from "./stop-signal.ts";
 import { withStores } from "./stores.ts";
 import { write } from "./write.ts";
@@ -22,13 +22,13 @@ export async function runVerify(args: readonly string[]): Promise<number> {
     args: [...args],
     options: { expect: { type: "string" }, head: { type: "string" } },
   });
-  const kept = values.expect === undefined ? {} : { kept: readMark(values.expect) };
+  const expected = values.expect === undefined ? {} : { expected: readMark(values.expect) };
   const head = values.head === undefined ? undefined : await readHead(values.head);
   const { signal } = stopSignal(closeLimitMs);
   const isHead = head === undefined || (await isHeadOfLog(head, signal));
   if (isHead === undefined) return exitDiffers;
   const check = await withStores("audit", ({ db, store }) =>
-    checkLog({ db, store }, { signal, onProgress, ...kept }),
+    checkLog({ db, store }, { signal, onProgress, ...expected }),
   );
   if (process.stderr.isTTY) write(process.stderr, "\r\x1b[K");
   const isEqual = check.equal && isHead;
@@ -42,17 +42,17 @@ const rebuiltSince =
   "after a change, or the head is of a log that parted from this one. A head that was kept earlier narrows it down.";
 
 /** Undefined for a head that this instance did not sign: it proves nothing. */
-async function isHeadOfLog(kept: KeptHead, signal: AbortSignal): Promise<boolean | undefined> {
+async function isHeadOfLog(head: SavedHead, signal: AbortSignal): Promise<boolean | undefined> {
   return withStores("audit", async ({ store, vault }) => {
-    if (!logKeyOf(vault, kept.origin).isSignature(kept, kept.signature)) {
+    if (!logKeyOf(vault, head.origin).isSignature(head, head.signature)) {
       write(process.stderr, "The head was not signed by this instance, or was changed since.\n");
       return undefined;
     }
-    const check = await checkHead(store, kept, signal);
+    const check = await checkHead(store, head, signal);
     const text = check.equal
-      ? `The first ${kept.size} events are those that the head of ${kept.timestamp} was signed for.`
-      : `The log is not what the head of ${kept.timestamp} was signed for: ` +
-        `${check.found.size} of ${kept.size} events, root ${check.found.root.toString("base64")}.`;
+      ? `The first ${head.size} events are those that the head of ${head.timestamp} was signed for.`
+      : `The log is not what the head of ${head.timestamp} was signed for: ` +
+        `${check.found.size} of ${head.size} events, root ${check.found.root.toString("base64")}.`;
     write(check.equal ? process.stdout : process.stderr, `${text}\n`);
     return check.equal;
   });
@@ -69,7 +69,7 @@ function verdict(check: LogCheck): string {
   return `The log is unchanged: ${size} events.\n${size}:${root.toString("hex")}`;
 }
 
-function readMark(text: string): KeptMark {
+function readMark(text: string): Mark {
   const [, events, hash] = /^(\d{1,18}):([0-9a-f]{64})$/.exec(text) ?? [];
   if (events === undefined || hash === undefined) {
     throw new ConfigError("--expect takes what an earlier verification printed, events:hash.");

@@ -9,7 +9,7 @@ import { holdReactors } from "../services/core/reactor-hold.ts";
 import { allReactors } from "../workers/all.ts";
 import { DamagedFile, readLineFile } from "./backup/line-file.ts";
 import { CommandEnd, exits, orInterrupted } from "./command-end.ts";
-import { type KeptHead, readHead } from "./kept-head.ts";
+import { readHead, type SavedHead } from "./kept-head.ts";
 import { BadKeysFile, checkKeysFile, keysIn } from "./keys-file.ts";
 import { withOfflineStores } from "./offline-stores.ts";
 import { stopSignal } from "./stop-signal.ts";
@@ -40,7 +40,7 @@ export async function importFile({ file, keysFile, headFile }: Files): Promise<n
 
 type Import = Readonly<{ file: string; keysFile: string | undefined; signal: AbortSignal }>;
 
-async function importFrom(from: Import, head: KeptHead | undefined): Promise<number> {
+async function importFrom(from: Import, head: SavedHead | undefined): Promise<number> {
   const { file, keysFile, signal } = from;
   const readAll = () => readSealedLog(linesOf(file));
   // Every line is checked before the first one is written.
@@ -71,8 +71,8 @@ type Log = Readonly<{ readAll: () => AsyncIterable<Recorded>; subjects: SealedSu
 async function put({ db, store }: Stores, from: Import, { readAll, subjects }: Log) {
   const { keysFile, signal } = from;
   // A key that was exported before its person was forgotten must not come back.
-  const isKept = (subject: string) => subjects.isKept(subject);
-  const keys = () => (keysFile === undefined ? nothing() : keysIn(linesOf(keysFile), isKept));
+  const hasSubject = (subject: string) => subjects.isKept(subject);
+  const keys = () => (keysFile === undefined ? nothing() : keysIn(linesOf(keysFile), hasSubject));
   const other = await findOtherKey(db, keys());
   if (other !== undefined) throw new OtherLog(`This instance has another key of ${other} already`);
   // The reactions to these events were done on the former instance: nothing is mailed or sent again.
@@ -85,7 +85,7 @@ async function put({ db, store }: Stores, from: Import, { readAll, subjects }: L
   const keyless = await noteKeyless(db, subjects.sealed);
   const end = imported.head ?? -1n;
   await putReactors(db, new Map(names.map((name) => [name, end])));
-  return { ...imported, keyless: keyless.filter(isKept).length };
+  return { ...imported, keyless: keyless.filter(hasSubject).length };
 }
 
 async function* nothing(): AsyncGenerator<never> {}
@@ -108,7 +108,7 @@ async function* linesOf(file: string): AsyncGenerator<string> {
 
 /** A line that was changed, or left out at the end of its stream, looks like any other. @throws OtherLog */
 async function mustBeginAs(
-  head: KeptHead,
+  head: SavedHead,
   readAll: () => AsyncIterable<Recorded>,
   signal: AbortSignal,
 ): Promise<void> {

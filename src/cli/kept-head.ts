@@ -12,7 +12,7 @@ const HeadFile = z.object({
 });
 
 /** A head of the log that was kept outside. */
-export type KeptHead = Readonly<{
+export type SavedHead = Readonly<{
   size: bigint;
   root: Buffer;
   timestamp: string;
@@ -25,7 +25,7 @@ export type KeptHead = Readonly<{
  * @param file holds an answer of `/log/head`
  * @throws ConfigError
  */
-export async function readHead(file: string): Promise<KeptHead> {
+export async function readHead(file: string): Promise<SavedHead> {
   const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
     throw new ConfigError(`${file} cannot be read (${error.code}).`);
   });

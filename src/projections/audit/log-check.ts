@@ -16,10 +16,10 @@ export type LogCheck = Readonly<
  * What an earlier check printed: the root of the tree over so many events, or of older releases the end of the hash
  * chain over them.
  */
-export type KeptMark = Readonly<{ events: bigint; hash: Buffer }>;
+export type Mark = Readonly<{ events: bigint; hash: Buffer }>;
 
 export type CheckOptions = Readonly<{
-  kept?: KeptMark;
+  expected?: Mark;
   signal: AbortSignal;
   onProgress?: (events: bigint, ofEvents: bigint) => void;
 }>;
@@ -34,11 +34,12 @@ const eventsPerProgress = 1_000n;
  */
 export async function checkLog(
   { db, store }: Deps,
-  { kept, signal, onProgress }: CheckOptions,
+  { expected, signal, onProgress }: CheckOptions,
 ): Promise<LogCheck> {
   const stored = await storedTree(db);
   const leaves = storedLeaves(db);
-  const end = kept !== undefined && kept.events > stored.size ? kept.events : stored.size;
+  const end =
+    expected !== undefined && expected.events > stored.size ? expected.events : stored.size;
   const tree = new GrowingTree();
   let chain = chainStart;
   for await (const event of end === 0n ? [] : store.readAll()) {
@@ -52,15 +53,18 @@ export async function checkLog(
     if (tree.size === stored.size && !tree.root().equals(stored.root())) {
       return differs(db, "the events agree with the leaves of the tree, but not with its head");
     }
-    if (tree.size === kept?.events && ![chain, tree.root()].some((one) => one.equals(kept.hash))) {
-      const first = `the first ${kept.events} events agree with the tree, but not with the mark`;
+    if (
+      tree.size === expected?.events &&
+      ![chain, tree.root()].some((one) => one.equals(expected.hash))
+    ) {
+      const first = `the first ${expected.events} events agree with the tree, but not with the mark`;
       return differs(db, first);
     }
     if (tree.size === end) break;
     if (tree.size % eventsPerProgress === 0n) onProgress?.(tree.size, end);
   }
-  const { value: left } = await leaves.next();
-  if (tree.size < stored.size && left) return differs(db, left);
+  const { value: missing } = await leaves.next();
+  if (tree.size < stored.size && missing) return differs(db, missing);
   if (tree.size < end) {
     return differs(db, `it ends after ${tree.size} of ${end} events`);
   }

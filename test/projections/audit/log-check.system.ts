@@ -3,11 +3,7 @@ import { chainNext, chainStart, eventDigest } from "../../../src/events/core/can
 import type { Recorded } from "../../../src/events/core/event.ts";
 import type { EventStore } from "../../../src/platform/event-store/event-store.ts";
 import { auditEntryProjection } from "../../../src/projections/audit/entry.ts";
-import {
-  checkLog,
-  type KeptMark,
-  type LogCheck,
-} from "../../../src/projections/audit/log-check.ts";
+import { checkLog, type LogCheck, type Mark } from "../../../src/projections/audit/log-check.ts";
 import { logTreeProjection, wholeTree } from "../../../src/projections/audit/log-tree.ts";
 import { context, project, reset } from "../../support/app/projection.ts";
 import { append, sent } from "../../support/package/parcel.ts";
@@ -31,8 +27,8 @@ function changed(change: (log: Recorded[]) => void): EventStore {
   };
 }
 
-async function check(log: EventStore = store, kept?: KeptMark): Promise<LogCheck> {
-  return checkLog({ db, store: log }, { signal, ...(kept && { kept }) });
+async function check(log: EventStore = store, expected?: Mark): Promise<LogCheck> {
+  return checkLog({ db, store: log }, { signal, ...(expected && { expected }) });
 }
 
 const firstOf = (result: LogCheck) => (result.equal ? "nothing" : result.first);
