@@ -33,9 +33,9 @@ export function updates(tx: Knex, table: AnyTable, all: readonly Update[]): Knex
 
 /** Inserts rows; those whose keys are there take the new values, but in columns that the table keeps. */
 export function insertions(tx: Knex, table: AnyTable, rows: readonly Columns[]): Knex.Raw[] {
-  const { name, key, kept = [] } = table;
+  const { name, key, writtenOnce = [] } = table;
   return alike(rows).map(({ columns, json }) => {
-    const set = without(columns, [...key, ...kept]).map(
+    const set = without(columns, [...key, ...writtenOnce]).map(
       (column) => `"${column}" = excluded."${column}"`,
     );
     const action = set.length === 0 ? "nothing" : `update set ${set.join(", ")}`;
@@ -51,8 +51,8 @@ export function insertions(tx: Knex, table: AnyTable, rows: readonly Columns[]):
 const equal = (columns: readonly string[]): string =>
   columns.map((column) => `stored."${column}" = given."${column}"`).join(" and ");
 
-const without = (columns: readonly string[], left: readonly string[]): readonly string[] =>
-  columns.filter((column) => !left.includes(column));
+const without = (columns: readonly string[], removed: readonly string[]): readonly string[] =>
+  columns.filter((column) => !removed.includes(column));
 
 type RowSet = Readonly<{ columns: readonly string[]; json: string }>;
 

@@ -10,7 +10,7 @@ export type AnyTable = Readonly<{
   /** The columns by which a row is known. */
   key: readonly string[];
   /** Columns that keep the values they have when a row is put again. */
-  kept?: readonly string[];
+  writtenOnce?: readonly string[];
   /** What follows `create index on <table>`, as `(project_id, status)`. */
   indexes?: readonly string[];
   /** Lists of columns that no two rows have alike, beside the key. */
@@ -78,7 +78,7 @@ type Declared<Types> = Omit<AnyTable, "columns" | "key" | "kept"> &
   Readonly<{
     columns: Types;
     key: readonly (keyof Types & string)[];
-    kept?: readonly (keyof Types & string)[];
+    writtenOnce?: readonly (keyof Types & string)[];
   }>;
 
 export const defineTable = <const Types extends AnyTable["columns"]>(

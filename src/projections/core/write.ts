@@ -38,7 +38,7 @@ function* statementsOf(
       yield* writesOf(tx, pending);
       yield tx.raw(each.text, each.bindings as never);
     } else if (each.kind === "put" || isKey(each.table, each.where)) {
-      if (changesKept(pending, each)) yield* writesOfTable(tx, pending, each.table);
+      if (changesWrittenOnce(pending, each)) yield* writesOfTable(tx, pending, each.table);
       note(rowOf(pending, each), each);
     } else {
       yield* writesOfTable(tx, pending, each.table);
@@ -104,9 +104,12 @@ function rowOf(pending: Pending, each: RowChange): PendingRow {
 }
 
 /** A row that is there keeps these columns when it is put, so a change of them is sent after that. */
-function changesKept(pending: Pending, each: RowChange): boolean {
-  const { kept = [] } = each.table;
-  if (each.kind !== "change" || !kept.some((column) => Object.hasOwn(each.columns, column))) {
+function changesWrittenOnce(pending: Pending, each: RowChange): boolean {
+  const { writtenOnce = [] } = each.table;
+  if (
+    each.kind !== "change" ||
+    !writtenOnce.some((column) => Object.hasOwn(each.columns, column))
+  ) {
     return false;
   }
   return pending.get(each.table)?.get(nameOf(each))?.put !== undefined;
@@ -120,12 +123,13 @@ function note(row: PendingRow, each: RowChange): void {
     if (row.put !== undefined) row.put = { ...row.put, ...columns };
     else if (!row.removed) row.changed = { ...row.changed, ...columns };
   } else {
-    row.put = row.put === undefined ? each.row : { ...row.put, ...notKept(each.table, each.row) };
+    row.put =
+      row.put === undefined ? each.row : { ...row.put, ...rewritable(each.table, each.row) };
   }
 }
 
-const notKept = ({ kept = [] }: AnyTable, columns: Columns): Columns =>
-  Object.fromEntries(Object.entries(columns).filter(([column]) => !kept.includes(column)));
+const rewritable = ({ writtenOnce = [] }: AnyTable, columns: Columns): Columns =>
+  Object.fromEntries(Object.entries(columns).filter(([column]) => !writtenOnce.includes(column)));
 
 const defined = (columns: Columns): Columns =>
   Object.fromEntries(Object.entries(columns).filter(([, value]) => value !== undefined));

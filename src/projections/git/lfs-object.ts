@@ -16,7 +16,7 @@ const objects = defineTable({
   },
   key: ["project_id", "oid"],
   // A project has an object since the first time.
-  kept: ["bytes", "stored_at"],
+  writtenOnce: ["bytes", "stored_at"],
   lateIndexes: ["(oid)"],
 });
 

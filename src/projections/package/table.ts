@@ -25,7 +25,7 @@ export const packages = defineTable({
   },
   key: ["id"],
   // Its name stays as it was first spelled.
-  kept: ["registry_id", "type", "name", "group_id", "artifact_id"],
+  writtenOnce: ["registry_id", "type", "name", "group_id", "artifact_id"],
   indexes: ["(registry_id)"],
   lateIndexes: ["(registry_id, name, id) where is_live"],
   counts: [{ table: livePackages, where: "is_live" }],

@@ -24,7 +24,7 @@ const statuses = defineTable({
     updated_at: "timestamptz",
   },
   key: ["project_id", "commit_id", "name"],
-  kept: ["created_at"],
+  writtenOnce: ["created_at"],
 });
 
 export type CommitStatusRow = RowOf<typeof statuses>;

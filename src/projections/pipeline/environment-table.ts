@@ -27,7 +27,7 @@ export const environments = defineTable({
   },
   key: ["id"],
   // A run that is queued creates it, unless it is there.
-  kept: ["name", "tier", "state", "url", "deployments", "created_at", "updated_at"],
+  writtenOnce: ["name", "tier", "state", "url", "deployments", "created_at", "updated_at"],
   indexes: [
     "(project_id, name)",
     "(project_id, state, name)",

@@ -47,7 +47,7 @@ const texts = defineTable({
   },
   // A commit may be in several projects, as a fork begins with those of its origin.
   key: ["source_id", "project_id", "source_part", "target"],
-  kept: ["created_at"],
+  writtenOnce: ["created_at"],
   indexes: ["(project_id)", "(parent_id)"],
   lateIndexes: ["(target, created_at, source_id)"],
 });

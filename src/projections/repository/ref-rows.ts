@@ -69,7 +69,7 @@ export const refs = defineTable({
     updated_at: "timestamptz",
   },
   key: ["project_id", "ref"],
-  kept: ["created_at"],
+  writtenOnce: ["created_at"],
   lateIndexes: ["(project_id, kind, name)", "(project_id, commit_id)"],
 });
 

@@ -29,7 +29,7 @@ const books = defineTable({
     is_lent: "boolean null",
   },
   key: ["shelf", "place"],
-  kept: ["first_at"],
+  writtenOnce: ["first_at"],
   counts: [{ table: totals, where: "is_lent is not true" }],
 });
 
