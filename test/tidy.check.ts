@@ -193,7 +193,7 @@ describe("tidy sources", () => {
       .map((file) => path.relative(path.join("src", "http"), file))
       .filter((inside) => !inside.startsWith("..") && !inside.startsWith("core"))
       .filter((inside) =>
-        /\b(visible|untilShown)\(/.test(texts.get(path.join("src", "http", inside)) ?? ""),
+        /\b(visible|untilVisible)\(/.test(texts.get(path.join("src", "http", inside)) ?? ""),
       );
     expect(waiting).to.deep.equal(Object.keys(waitsByHand));
   });

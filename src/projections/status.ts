@@ -23,7 +23,7 @@ export type ProjectionStatus = Lag &
     position: bigint;
   }>;
 
-const known = new Set(allProjections.map(({ name }) => name));
+const names = new Set(allProjections.map(({ name }) => name));
 
 /** A standby takes over within a second; a lag longer than this needs an operator. */
 const lagSecondsMax = 30;
@@ -35,7 +35,7 @@ export async function projectionStatuses(
   now: Date,
 ): Promise<readonly ProjectionStatus[]> {
   // A read model that a later release left out, or another version adds, is not this one's concern.
-  const rows = (await readCheckpoints(db)).filter(({ name }) => known.has(name));
+  const rows = (await readCheckpoints(db)).filter(({ name }) => names.has(name));
   const behind = await lags(
     store,
     rows.map(({ position }) => position),
@@ -47,7 +47,7 @@ export async function projectionStatuses(
 /** Names of read models whose tables the projections have not made: on a new instance, and after an upgrade. */
 export async function uninstalledProjections(db: Knex): Promise<readonly string[]> {
   const installed = new Set((await readCheckpoints(db)).map(({ name }) => name));
-  return [...known].filter((name) => !installed.has(name));
+  return [...names].filter((name) => !installed.has(name));
 }
 
 /** False until the projections have made the tables of all. */

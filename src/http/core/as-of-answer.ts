@@ -15,7 +15,7 @@ import { withReadModelsOf } from "../../projections/past/as-of.ts";
 import { readCached } from "../../projections/past/kept-events.ts";
 import { inOrder, type PastFold, pastFold } from "../../projections/past/past-fold.ts";
 import { findSources, type PastSource, typesOf } from "../../projections/past/snapshot.ts";
-import { untilShown } from "../../projections/progress/visible.ts";
+import { untilVisible } from "../../projections/progress/visible.ts";
 import { findUserById, findUserNamed, type UserRow } from "../../projections/user/user.ts";
 import { atLeast } from "../access/access.ts";
 import type { ResolvedCompany, ResolvedProject, ResolvedTeam } from "../access/gate.ts";
@@ -117,7 +117,7 @@ async function mustBePast(until: Until, { store, now, visible }: Deps): Promise<
     throw wrongAsOf("as_of.future", "The log does not reach this position yet.");
   }
   if (head === undefined) return;
-  await untilShown(visible, head);
+  await untilVisible(visible, head);
   ends.set(store, { position: head, at: at.getTime() });
 }
 

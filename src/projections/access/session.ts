@@ -92,14 +92,14 @@ export async function listSessions(
   db: Knex,
   { userId, seenSince, limit }: Readonly<{ userId: string; seenSince: Date; limit: number }>,
 ): Promise<Slice<SeenSessionRow>> {
-  const shown = () =>
+  const matching = () =>
     seen(db).where("session.user_id", userId).whereRaw(`${lastSeen} >= ?`, [seenSince]);
   const [rows, counted] = await Promise.all([
-    shown()
+    matching()
       .orderBy([{ column: "session.opened_at", order: "desc" }, { column: "session.id" }])
       .limit(limit)
       .select<SeenSessionRow[]>("session.*", db.raw(`${lastSeen} as seen_at`)),
-    shown().count({ total: "*" }).first(),
+    matching().count({ total: "*" }).first(),
   ]);
   return { rows, total: Number(counted?.["total"] ?? 0) };
 }

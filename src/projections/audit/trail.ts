@@ -67,9 +67,9 @@ export async function auditPage(
     order: upwards ? "oldest" : "newest",
     limit: size + 1,
   });
-  const shown = rows.slice(0, size);
+  const page = rows.slice(0, size);
   const hasMore = rows.length > size;
-  const lines = await toLines(deps, upwards ? shown.reverse() : shown);
+  const lines = await toLines(deps, upwards ? page.reverse() : page);
   // A caller that names a position has seen the entry there.
   return upwards
     ? { lines, hasOlder: true, hasNewer: hasMore }

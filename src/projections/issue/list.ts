@@ -50,12 +50,12 @@ export async function listIssues(
   page: Part,
 ): Promise<Slice<NumberedIssueRow>> {
   const { sort, order } = filter;
-  const kept = await keptTotals(db, projectId);
-  const matches = () => matching(db, projectId, filter, sum(kept) <= readWholeMax);
+  const totals = await storedTotals(db, projectId);
+  const matches = () => matching(db, projectId, filter, sum(totals) <= readWholeMax);
   const columns = sort === "created" ? ["local_id"] : ["updated_at", "local_id"];
   const sorted = columns.map((column) => ({ column, order }));
   const count = async (all: Knex.QueryBuilder) =>
-    isKept(filter) ? sum(kept, filter.status) : await countedNear(db, all, page);
+    isTotalled(filter) ? sum(totals, filter.status) : await countedNear(db, all, page);
   return partOf(matches, (rows) => rows.orderBy(sorted), page, count);
 }
 
@@ -92,13 +92,19 @@ function matching(
 }
 
 /** Whether the total is one that is kept beside the rows. */
-function isKept({ labelIds = [], assigneeId, authorId, q, updatedAfter }: IssueFilter): boolean {
+function isTotalled({
+  labelIds = [],
+  assigneeId,
+  authorId,
+  q,
+  updatedAfter,
+}: IssueFilter): boolean {
   const narrowing = [assigneeId, authorId, q, updatedAfter];
   return labelIds.length === 0 && narrowing.every((value) => value === undefined);
 }
 
 /** How many issues of the project have each status. */
-async function keptTotals(db: Knex, projectId: ProjectId): Promise<readonly IssueTotalRow[]> {
+async function storedTotals(db: Knex, projectId: ProjectId): Promise<readonly IssueTotalRow[]> {
   return db<IssueTotalRow>("issue_total").where({ project_id: projectId });
 }
 

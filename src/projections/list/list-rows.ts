@@ -38,16 +38,16 @@ function byTime<Row>(
 /**
  * A part of the rows of any query, and how many it has in all.
  *
- * @param shown puts the rows in order and selects their columns
+ * @param select puts the rows in order and selects their columns
  * @param count of all rows, when it is not to read every one of them
  */
 export async function partOf<Row>(
   all: () => Knex.QueryBuilder,
-  shown: (rows: Knex.QueryBuilder) => Knex.QueryBuilder,
+  select: (rows: Knex.QueryBuilder) => Knex.QueryBuilder,
   { limit, offset }: Part,
   count: (all: Knex.QueryBuilder) => Promise<number> = counted,
 ): Promise<Slice<Row>> {
-  const part: PromiseLike<readonly Row[]> = shown(all()).limit(limit).offset(offset);
+  const part: PromiseLike<readonly Row[]> = select(all()).limit(limit).offset(offset);
   const [rows, total] = await Promise.all([part, count(all())]);
   return { rows, total };
 }

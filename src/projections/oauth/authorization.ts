@@ -71,8 +71,8 @@ export const oauthAuthorizationProjection = defineReadModel({
         access_scopes: null,
         access_expires_at: null,
       }),
-    OAuthCodeRedeemed: given,
-    OAuthTokensRefreshed: given,
+    OAuthCodeRedeemed: granted,
+    OAuthTokensRefreshed: granted,
     OAuthAuthorizationRevoked: ({ stream }) => [
       announceUser(idOf(stream).id),
       remove(authorizations, idOf(stream)),
@@ -95,11 +95,11 @@ export const oauthAuthorizationProjection = defineReadModel({
 
 const idOf = (stream: string) => ({ id: idInStream(stream) as OAuthAuthorizationId });
 
-type Given = Recorded<
+type Granting = Recorded<
   Extract<OAuthAuthorizationEvent, { type: "OAuthCodeRedeemed" | "OAuthTokensRefreshed" }>
 >;
 
-function given({ stream, data }: Given): readonly Change[] {
+function granted({ stream, data }: Granting): readonly Change[] {
   const { id } = idOf(stream);
   const { accessHash: access_hash, scopes: access_scopes, accessExpiresAt } = data;
   const access_expires_at = new Date(accessExpiresAt);
@@ -180,12 +180,12 @@ export async function listAuthorizedApplications(
   db: Knex,
   { userId, limit, offset }: Readonly<{ userId: string; limit: number; offset: number }>,
 ): Promise<Slice<AuthorizedApplicationRow>> {
-  const shown = () =>
+  const matching = () =>
     db("oauth_authorization as a")
       .join("oauth_application as b", "b.id", "a.application_id")
       .where("a.user_id", userId);
   const [rows, counted] = await Promise.all([
-    shown()
+    matching()
       .leftJoin("public.token_use as u", "u.token_id", "a.id")
       .joinRaw("cross join lateral unnest(a.scopes) as one(scope)")
       .groupBy("a.application_id", "b.name", "b.homepage_url")
@@ -200,7 +200,7 @@ export async function listAuthorizedApplications(
         db.raw("min(a.approved_at) as first_at"),
         db.raw("max(u.used_at) as used_at"),
       ),
-    shown().countDistinct({ total: "a.application_id" }).first(),
+    matching().countDistinct({ total: "a.application_id" }).first(),
   ]);
   return { rows, total: Number(counted?.["total"] ?? 0) };
 }

@@ -1,6 +1,6 @@
 import type { PackageType } from "../../events/package/version.ts";
 import { whyUnreadable } from "../../package/client-rule.ts";
-import { pypiShown } from "./pypi-shown.ts";
+import { pypiSummary } from "./pypi-shown.ts";
 import { symbolOf } from "./symbol.ts";
 import type { PackageFileRow } from "./table.ts";
 
@@ -16,7 +16,7 @@ export function columnsOf({ name, metadata }: Stored, owner: FileOwner): FileCol
   if (metadata === undefined) return { shown: null, symbol: null, unreadable: null };
   const { type } = owner;
   return {
-    shown: type === "pypi" ? JSON.stringify(pypiShown(metadata)) : null,
+    shown: type === "pypi" ? JSON.stringify(pypiSummary(metadata)) : null,
     symbol: type === "nuget" && name.endsWith(".pdb") ? symbolOf(metadata) : null,
     unreadable: whyUnreadable(type, { ...owner, metadata }) ?? null,
   };

@@ -1,7 +1,7 @@
 import type { Knex } from "knex";
 
 import type { PackageVersionId } from "../../events/core/ids.ts";
-import { type ListedFile, shownFiles } from "./registry.ts";
+import { indexedFiles, type ListedFile } from "./registry.ts";
 
 /** Where what is made from the versions of a package stands. */
 export type PackagePosition = Readonly<{
@@ -69,7 +69,7 @@ export async function filesInRange(
   packageId: string,
   { after, to }: PartRange,
 ): Promise<readonly ListedFile[]> {
-  return shownFiles(db)
+  return indexedFiles(db)
     .where("version.package_id", packageId)
     .andWhere("version.created_position", ">", String(after))
     .andWhere("version.created_position", "<=", String(to))

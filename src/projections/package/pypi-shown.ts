@@ -8,17 +8,17 @@ export const PypiMetadata = z.object({
 });
 
 /** What lists of files show of the metadata: the hash in the place of the text. */
-export const PypiShown = z.object({
+export const PypiSummary = z.object({
   requiresPython: z.string().nullable(),
   textSha256: z.string().nullable(),
 });
-export type PypiShown = Readonly<z.output<typeof PypiShown>>;
+export type PypiSummary = Readonly<z.output<typeof PypiSummary>>;
 
 /** A longer one is no list of versions, and lists would be as long as all of them together. */
 const requiresPythonLengthMax = 1_000;
 
 /** @param metadata of a file, JSON */
-export function pypiShown(metadata: string): PypiShown {
+export function pypiSummary(metadata: string): PypiSummary {
   const { requiresPython, text } = PypiMetadata.parse(JSON.parse(metadata));
   const isLong = requiresPython !== null && requiresPython.length > requiresPythonLengthMax;
   return {

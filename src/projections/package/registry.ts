@@ -35,7 +35,7 @@ const ofVersion = [
 ];
 
 /** The same with no more of their metadata than indexes show. */
-export function shownFiles(db: Knex) {
+export function indexedFiles(db: Knex) {
   const columns = ["id", "package_version_id", "package_id", "name", "bytes", "md5", "sha1"];
   const more = ["sha256", "sha512", "upload_type", "created_at"];
   return listedFiles(db)

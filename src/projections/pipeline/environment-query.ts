@@ -51,14 +51,14 @@ export async function isEnvironmentInUse(db: Knex, environmentId: string): Promi
 }
 
 /** With the numbers by which its job and its pipeline are known; null once they are deleted. */
-export type ShownDeployment = DeploymentRow &
+export type NumberedDeployment = DeploymentRow &
   Readonly<{
     job_local_id: number | null;
     job_name: string | null;
     pipeline_local_id: number | null;
   }>;
 
-const shown = (db: Knex): Knex.QueryBuilder =>
+const numbered = (db: Knex): Knex.QueryBuilder =>
   db("deployment")
     .leftJoin("pipeline_job", "pipeline_job.id", "deployment.job_id")
     .leftJoin("pipeline", "pipeline.id", "deployment.pipeline_id")
@@ -75,13 +75,13 @@ export async function listDeployments(
   environmentId: string,
   { status }: Readonly<{ status?: PipelineStatus | undefined }>,
   part: Part,
-): Promise<Slice<ShownDeployment>> {
+): Promise<Slice<NumberedDeployment>> {
   const where = {
     "deployment.environment_id": environmentId,
     ...(status !== undefined && { "deployment.status": status }),
   };
   const [rows, total] = await Promise.all([
-    shown(db)
+    numbered(db)
       .where(where)
       .whereNotNull("deployment.number")
       .orderBy("deployment.number", "desc")
@@ -96,11 +96,11 @@ export async function listDeployments(
 export async function lastDeployments(
   db: Knex,
   environments: readonly EnvironmentRow[],
-): Promise<ReadonlyMap<string, ShownDeployment>> {
+): Promise<ReadonlyMap<string, NumberedDeployment>> {
   const wanted = environments.filter(({ last_number }) => last_number !== null);
   if (wanted.length === 0) return new Map();
   const keys = wanted.map(({ id, last_number }) => [id, last_number]);
-  const rows: readonly ShownDeployment[] = await shown(db).whereIn(
+  const rows: readonly NumberedDeployment[] = await numbered(db).whereIn(
     ["deployment.environment_id", "deployment.number"],
     keys as [string, number][],
   );
@@ -111,7 +111,7 @@ export async function lastDeployments(
 export async function lastDeployment(
   db: Knex,
   environment: EnvironmentRow,
-): Promise<ShownDeployment | undefined> {
+): Promise<NumberedDeployment | undefined> {
   return (await lastDeployments(db, [environment])).get(environment.id);
 }
 

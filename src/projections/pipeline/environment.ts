@@ -79,7 +79,7 @@ function queued(
   const { environmentId: id, name, tier, url, action, onStop: on_stop } = environment;
   const at = new Date(queuedAt);
   const project_id = projectId;
-  const made = { state: "AVAILABLE", deployments: 0, created_at: at, updated_at: at } as const;
+  const initial = { state: "AVAILABLE", deployments: 0, created_at: at, updated_at: at } as const;
   const run = {
     ...{ job_id, attempt, environment_id: id, project_id, pipeline_id, action, tier, url, on_stop },
     ref: environment.ref,
@@ -90,7 +90,7 @@ function queued(
     ...({ status: "PENDING", created_at: at, started_at: null, finished_at: null } as const),
   };
   return [
-    put(environments, { id, project_id, name, tier, url, ...made }),
+    put(environments, { id, project_id, name, tier, url, ...initial }),
     ...(action === "stop" ? [statement(stopping, { id })] : []),
     put(deployments, run),
     ...(action === "start" ? [statement(numberRun, { id, job_id, attempt })] : []),

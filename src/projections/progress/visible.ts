@@ -152,7 +152,7 @@ const lagging = (): Refusal =>
  *
  * @throws Refusal `projection.lagging`
  */
-export async function untilShown(visible: Visible, position: bigint | undefined): Promise<void> {
+export async function untilVisible(visible: Visible, position: bigint | undefined): Promise<void> {
   try {
     await visible(position);
   } catch (error) {

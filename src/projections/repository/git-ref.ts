@@ -104,7 +104,7 @@ type RecordedRow = Readonly<{ revision: bigint | null }> &
   (Readonly<{ ref: string; object_id: string }> | Readonly<{ ref: null; object_id: null }>);
 
 /** Which ref changes of the pushes are in the read model. */
-export async function pushesShown(
+export async function appliedPushes(
   db: Knex,
   projectId: string,
   pushIds: readonly string[],
@@ -118,7 +118,7 @@ export async function pushesShown(
 }
 
 /** Of the last change of a repository that these tables show. */
-export async function shownRevision(db: Knex, projectId: string): Promise<bigint | undefined> {
+export async function appliedRevision(db: Knex, projectId: string): Promise<bigint | undefined> {
   const where = { project_id: projectId };
   return (await db<GitRepositoryRow>("git_repository").where(where).first("revision"))?.revision;
 }

@@ -33,10 +33,10 @@ export function listOf<Row>({ table, query, narrow }: Holders): ListHolders<Row>
       else narrow(db, all, belonging);
     };
     const order = [`${table}.created_at`, `${table}.id`];
-    const shown = () => db(table).whereNull(`${table}.deleted_at`).modify(narrowed);
+    const matching = () => db(table).whereNull(`${table}.deleted_at`).modify(narrowed);
     const [rows, total] = await Promise.all([
       query(db).modify(narrowed).orderBy(order).limit(limit).offset(offset),
-      belonging.which === "public" ? countPublic(db, table) : counted(shown()),
+      belonging.which === "public" ? countPublic(db, table) : counted(matching()),
     ]);
     return { rows, total };
   };

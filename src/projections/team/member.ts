@@ -135,7 +135,7 @@ export async function usersWithRole(
     .limit(limit);
 }
 
-export type ShownMember = UserRow & Readonly<{ role: Role }>;
+export type UserWithRole = UserRow & Readonly<{ role: Role }>;
 
 export type MemberFilter = Readonly<{
   parentId: string;
@@ -151,19 +151,19 @@ export type MemberFilter = Readonly<{
 export async function listMembers(
   db: Knex,
   { parentId, ownerId, alias, limit, offset }: MemberFilter,
-): Promise<Slice<ShownMember>> {
+): Promise<Slice<UserWithRole>> {
   const everybody = () =>
     db("member")
       .where("parent_id", parentId)
       .select("user_id")
       .union(db.raw("select ?::uuid", [ownerId]));
-  const shown = () => {
+  const matching = () => {
     const query = db("app_user")
       .leftJoin("member", (join) =>
         join.on("member.user_id", "app_user.id").andOnVal("member.parent_id", parentId),
       )
       .whereIn("app_user.id", everybody())
-      .where((shown) => shown.where("app_user.id", ownerId).orWhereNull("app_user.forgotten_at"));
+      .where((either) => either.where("app_user.id", ownerId).orWhereNull("app_user.forgotten_at"));
     if (alias !== undefined) query.whereILike("app_user.alias", `%${escapeLike(alias)}%`);
     return query;
   };
@@ -172,5 +172,5 @@ export async function listMembers(
     rows
       .select("app_user.*", db.raw(role, [ownerId]))
       .orderByRaw("(app_user.id = ?) desc, member.added_at, app_user.id", [ownerId]);
-  return partOf(shown, ownerFirst, { limit, offset });
+  return partOf(matching, ownerFirst, { limit, offset });
 }

@@ -80,7 +80,7 @@ function pending(db: Knex, now: Date) {
     .where("offer.expires_at", ">", now);
 }
 
-const shown = [
+const columns = [
   "offer.*",
   "recipient.alias as recipient_alias",
   "offerer.alias as offered_by_alias",
@@ -105,7 +105,7 @@ export async function listTransfersTo(
 ): Promise<Slice<PendingTransferRow>> {
   const theirs = () => pending(db, now).where("offer.recipient_id", recipientId);
   const inOrder = (rows: Knex.QueryBuilder) =>
-    rows.select(...shown, db.raw(shownRaw)).orderBy(["offer.created_at", "offer.id"]);
+    rows.select(...columns, db.raw(shownRaw)).orderBy(["offer.created_at", "offer.id"]);
   return partOf(theirs, inOrder, { limit, offset });
 }
 
@@ -120,7 +120,7 @@ export async function findTransfer(
   const where = "id" in by ? { "offer.id": by.id } : { "offer.thing_id": by.thingId };
   return pending(db, now)
     .where(where)
-    .first<PendingTransferRow | undefined>(...shown, db.raw(shownRaw));
+    .first<PendingTransferRow | undefined>(...columns, db.raw(shownRaw));
 }
 
 async function isOffered(db: Knex, thingId: string): Promise<boolean> {

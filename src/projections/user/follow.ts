@@ -45,7 +45,7 @@ export async function listFollows(
 ): Promise<Slice<FollowListRow>> {
   const [own, other] =
     side === "followers" ? ["user_id", "follower_id"] : ["follower_id", "user_id"];
-  const shown = () =>
+  const matching = () =>
     db("user_follow")
       .join("app_user", "app_user.id", `user_follow.${other}`)
       .where(`user_follow.${own}`, userId)
@@ -60,5 +60,5 @@ export async function listFollows(
         { column: "user_follow.followed_at", order: "desc" },
         { column: `user_follow.${other}` },
       ]);
-  return partOf(shown, newestFirst, { limit, offset });
+  return partOf(matching, newestFirst, { limit, offset });
 }

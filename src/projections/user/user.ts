@@ -190,7 +190,7 @@ export async function listUsers(
   db: Knex,
   { alias, email, part, limit, offset }: UserFilter,
 ): Promise<Slice<UserRow>> {
-  const shown = () =>
+  const matching = () =>
     db<UserRow>("app_user")
       .whereNull("forgotten_at")
       .modify((query) => {
@@ -202,11 +202,11 @@ export async function listUsers(
       });
   const searched = [alias, email, part].some((each) => each !== undefined);
   const [rows, total] = await Promise.all([
-    shown()
+    matching()
       .orderBy([{ column: "created_at" }, { column: "id" }])
       .limit(limit)
       .offset(offset),
-    searched ? countedNear(db, shown(), { limit, offset }) : countPeople(db),
+    searched ? countedNear(db, matching(), { limit, offset }) : countPeople(db),
   ]);
   return { rows, total };
 }

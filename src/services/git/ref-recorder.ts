@@ -24,7 +24,7 @@ import {
 } from "../../platform/event-store/event-store.ts";
 import { keyedLock } from "../../platform/keyed-lock.ts";
 import {
-  pushesShown,
+  appliedPushes,
   type RecordedRefs,
   recordedRefs,
 } from "../../projections/repository/git-ref.ts";
@@ -179,15 +179,15 @@ async function recordOnce(
   const names = wanted && [...wanted];
   const actual = await repository.refs(names);
   // Read after them: a change seen in the refs was announced before, so its push is among these.
-  const [late, known] = await Promise.all([
+  const [late, stored] = await Promise.all([
     intentsOf(deps.db, projectId),
     recordedRefs(deps.db, projectId, names),
   ]);
 
-  const past = await recordedState(deps, subject, { known, wanted, intents: late, trusting });
+  const past = await recordedState(deps, subject, { stored, wanted, intents: late, trusting });
   const confirmed = new Set(early.filter(({ doneOrder }) => doneOrder !== null).map(keyOf));
   const isWanted = (ref: string): boolean => wanted?.has(ref) ?? true;
-  const open = late.filter((intent) => !past.shown.has(keyOf(intent)) && isWanted(intent.ref));
+  const open = late.filter((intent) => !past.applied.has(keyOf(intent)) && isWanted(intent.ref));
   const pushed = open.map((intent) => ({ ...intent, done: confirmed.has(keyOf(intent)) }));
   const changes = await explainRefs(past.refs, actual, pushed);
   // Without an append, events that the read model does not show yet would go unnoticed.
@@ -210,13 +210,13 @@ type Past = Readonly<{
   /** Position of the newest event that the read model may not show yet. */
   position: bigint | undefined;
   /** Ref changes of pushes, by `keyOf`, that are recorded in events already. */
-  shown: ReadonlySet<string>;
+  applied: ReadonlySet<string>;
 }>;
 
 const keyOf = ({ pushId, ref }: Pick<PushIntent, "pushId" | "ref">): string => `${pushId} ${ref}`;
 
 type Knowing = Readonly<{
-  known: RecordedRefs;
+  stored: RecordedRefs;
   /** Undefined: all. */
   wanted: ReadonlySet<string> | undefined;
   intents: readonly PushIntent[];
@@ -227,23 +227,23 @@ type Knowing = Readonly<{
 async function recordedState(
   { store, db }: RefRecorderDeps,
   { projectId }: Subject,
-  { known, wanted, intents, trusting }: Knowing,
+  { stored, wanted, intents, trusting }: Knowing,
 ): Promise<Past> {
-  const refs = new Map(known.refs);
+  const refs = new Map(stored.refs);
   const pushIds = [...new Set(intents.map(({ pushId }) => pushId))];
-  const shown = new Set((await pushesShown(db, projectId, pushIds)).map(keyOf));
-  let revision: ExpectedRevision = known.revision ?? "none";
+  const applied = new Set((await appliedPushes(db, projectId, pushIds)).map(keyOf));
+  let revision: ExpectedRevision = stored.revision ?? "none";
   let position: bigint | undefined;
-  const from = known.revision === undefined ? 0n : known.revision + 1n;
+  const from = stored.revision === undefined ? 0n : stored.revision + 1n;
   const since = trusting ? [] : store.readStream(repositoryStream(projectId), from);
   for await (const recorded of since) {
     const { ref, objectId } = refAfter(decode(repositoryEvents, recorded));
     if (objectId === null) refs.delete(ref);
     else if (wanted?.has(ref) ?? true) refs.set(ref, objectId);
-    shown.add(keyOf({ pushId: recorded.metadata.commandId, ref }));
+    applied.add(keyOf({ pushId: recorded.metadata.commandId, ref }));
     ({ revision, position } = recorded);
   }
-  return { refs, revision, position, shown };
+  return { refs, revision, position, applied };
 }
 
 async function append(

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { idInStream } from "../../events/core/stream.ts";
 import { repositoryEvents } from "../../events/repository/repository.ts";
 import { BoundedCache } from "../../platform/bounded-cache.ts";
-import { shownRevision } from "../../projections/repository/git-ref.ts";
+import { appliedRevision } from "../../projections/repository/git-ref.ts";
 import type { WorkerDeps } from "../../services/core/deps.ts";
 import type { Reactor } from "../core/reactor.ts";
 import { defineWorker } from "../core/worker.ts";
@@ -45,11 +45,12 @@ export const repositoryMaintenanceWorker = defineWorker({
   async run({ projectId, revision }, deps: Pick<WorkerDeps, "db" | "git" | "now">) {
     // A push of many refs requests it many times, and the first one packed all of it.
     if (revision !== undefined && revision <= (maintained.get(projectId) ?? -1)) return;
-    const shown = await shownRevision(deps.db, projectId);
+    const applied = await appliedRevision(deps.db, projectId);
     const repository = await deps.git.find(projectId);
     const done = repository && (await alone(deps.db, projectId, () => repository.maintain()));
     await measure(projectId, deps);
-    if (done === true && shown !== undefined) maintained.set(projectId, Number(shown), entryBytes);
+    if (done === true && applied !== undefined)
+      maintained.set(projectId, Number(applied), entryBytes);
   },
 });
 

@@ -2,7 +2,7 @@ import { expect } from "chai";
 import { channel, moveFeed, reread } from "../../../src/projections/core/announce.ts";
 import type { CheckpointState } from "../../../src/projections/core/checkpoint.ts";
 import {
-  untilShown,
+  untilVisible,
   type Watching,
   watchProjections,
 } from "../../../src/projections/progress/visible.ts";
@@ -148,14 +148,14 @@ describe("waiting until a position shows", () => {
 
   it("is not refused as a change to who has made none", async () => {
     const impatient = await watchProjections({ databaseUrl: url, db, waitMaxMs: 50 });
-    const refusal = await untilShown(impatient.visible, 1_000n).catch((error) => error);
+    const refusal = await untilVisible(impatient.visible, 1_000n).catch((error) => error);
     await impatient.close();
     expect(refusal).to.include({ kind: "unavailable", code: "projection.lagging" });
     expect(refusal.message).to.equal(
       "What happened last does not show yet. Try again in a moment.",
     );
     const other = new Error("cannot be read");
-    const failing = untilShown(() => Promise.reject(other), 1n);
+    const failing = untilVisible(() => Promise.reject(other), 1n);
     expect(await failing.catch((error) => error)).to.equal(other);
   });
 

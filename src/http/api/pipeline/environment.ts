@@ -11,7 +11,7 @@ import {
   lastDeployments,
   listDeployments,
   listEnvironments,
-  type ShownDeployment,
+  type NumberedDeployment,
 } from "../../../projections/pipeline/environment-query.ts";
 import type { EnvironmentRow } from "../../../projections/pipeline/environment-table.ts";
 import { environmentProtected, mayDeploy } from "../../../services/pipeline/queue-job.ts";
@@ -63,12 +63,12 @@ export const EnvironmentView = z
   })
   .meta({ id: "Environment" });
 
-const presentDeployment = (row: ShownDeployment): z.input<typeof DeploymentView> =>
+const presentDeployment = (row: NumberedDeployment): z.input<typeof DeploymentView> =>
   toView(DeploymentView, row, { number: row.number ?? 0 });
 
 const viewOf = (
   row: EnvironmentRow,
-  last: ShownDeployment | undefined,
+  last: NumberedDeployment | undefined,
 ): z.input<typeof EnvironmentView> =>
   toView(EnvironmentView, row, {
     slug: environmentSlug(row.name),

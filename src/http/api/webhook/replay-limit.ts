@@ -2,7 +2,7 @@ import { keyedLock } from "../../../platform/keyed-lock.ts";
 import { Limit } from "../../../platform/limit.ts";
 import { takeLock } from "../../../platform/postgres/lock.ts";
 import { Refusal } from "../../../platform/refusal.ts";
-import { untilShown } from "../../../projections/progress/visible.ts";
+import { untilVisible } from "../../../projections/progress/visible.ts";
 import { countRunningReplays } from "../../../projections/webhook/replay.ts";
 import type { Deps } from "../../core/deps.ts";
 
@@ -36,7 +36,7 @@ export function withinRunningLimit<Result>(
     db.transaction(async (tx) => {
       const lock = `webhook replays of ${projectId}`;
       await takeLock(tx, lock);
-      await untilShown(visible, await store.head());
+      await untilVisible(visible, await store.head());
       if ((await countRunningReplays(db, projectId, replayId)) < runningMax) return append();
       const message = `At most ${runningMax} replays of a project run at once.`;
       throw new Refusal("conflict", "webhook_replay.too_many_running", message);

@@ -19,7 +19,7 @@ import { Refusal } from "../../../platform/refusal.ts";
 import { clipText, storableText } from "../../../platform/storable-text.ts";
 import { findLogin } from "../../../projections/access/caller.ts";
 import type { LoginConnection } from "../../../projections/login/connection.ts";
-import { untilShown } from "../../../projections/progress/visible.ts";
+import { untilVisible } from "../../../projections/progress/visible.ts";
 import type { UserRow } from "../../../projections/user/user.ts";
 import { mustBeAllowedEmail, newCountsAsConfirmed } from "../../access/email-rule.ts";
 import { Email } from "../../api/user/user.ts";
@@ -72,7 +72,7 @@ export async function accountOf(
 
 /** The account may have been made a moment ago, by the same person who logs in twice at once. */
 async function shown({ userId, position }: Linked, deps: Deps): Promise<UserId> {
-  await untilShown(deps.visible, position);
+  await untilVisible(deps.visible, position);
   return userId;
 }
 

@@ -11,7 +11,7 @@ import { pypiName, pypiVersion } from "../../../../package/pypi/format.ts";
 import { escaped, pageAround } from "../../../../package/pypi/simple-page.ts";
 import { Refusal } from "../../../../platform/refusal.ts";
 import { listLivePackages } from "../../../../projections/package/live.ts";
-import { PypiMetadata, PypiShown } from "../../../../projections/package/pypi-shown.ts";
+import { PypiMetadata, PypiSummary } from "../../../../projections/package/pypi-shown.ts";
 import { findListedFile, type ListedFile } from "../../../../projections/package/registry.ts";
 import { fileNotFound, orNotFound } from "../../../api/package/request.ts";
 import { emptyAnswer, streamAnswer } from "../../../core/answer.ts";
@@ -69,10 +69,10 @@ function listed(file: ListedFile, key: string, base: string): Listed {
   return { file, url: `${base}/files/${path}`, requiresPython, metadataSha256 };
 }
 
-const shownOf = ({ metadata }: ListedFile): PypiShown =>
+const shownOf = ({ metadata }: ListedFile): PypiSummary =>
   metadata === null
     ? { requiresPython: null, textSha256: null }
-    : PypiShown.parse(JSON.parse(metadata));
+    : PypiSummary.parse(JSON.parse(metadata));
 
 type Form = "html" | "json";
 
