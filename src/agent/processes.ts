@@ -129,16 +129,16 @@ type Ending = Readonly<{
 }>;
 
 async function endGroup(pid: number, { inner, exited, over, terminate }: Ending): Promise<void> {
-  const gone = new AbortController();
-  const onExit = (): void => gone.abort();
+  const ended = new AbortController();
+  const onExit = (): void => ended.abort();
   exited.then(onExit, onExit);
   const pause = (ms: number, ...more: readonly AbortSignal[]): Promise<void> =>
-    delay(ms, undefined, { signal: AbortSignal.any([gone.signal, ...more]) }).catch(
+    delay(ms, undefined, { signal: AbortSignal.any([ended.signal, ...more]) }).catch(
       () => undefined,
     );
   const first = await Promise.race([inner, pause(graceMsWhenOver).then(() => undefined)]);
-  if (!gone.signal.aborted && terminate === undefined) killGroup(first?.pid ?? pid, "SIGTERM");
-  else if (!gone.signal.aborted) await Promise.race([terminate?.(), pause(graceMsWhenOver)]);
+  if (!ended.signal.aborted && terminate === undefined) killGroup(first?.pid ?? pid, "SIGTERM");
+  else if (!ended.signal.aborted) await Promise.race([terminate?.(), pause(graceMsWhenOver)]);
   await pause(graceMs, ...(over === undefined ? [] : [over]));
   if (over?.aborted === true) await pause(graceMsWhenOver);
   killGroup(pid, "SIGKILL");

@@ -66,15 +66,15 @@ export async function isInPlace({ project }: Workplace): Promise<boolean> {
     error.code === "ENOENT" ? undefined : "",
   );
   if (found === undefined || found === project) return found !== undefined;
-  throw projectGone();
+  throw projectMissing();
 }
 
 /** @throws JobFailure when it is not */
 export async function mustBeInPlace(place: Workplace): Promise<void> {
-  if (!(await isInPlace(place))) throw projectGone();
+  if (!(await isInPlace(place))) throw projectMissing();
 }
 
-const projectGone = (): JobFailure =>
+const projectMissing = (): JobFailure =>
   new JobFailure("script_failure", "the directory of the project is gone", 1);
 
 /** @param project path below the directory of builds */

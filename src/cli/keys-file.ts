@@ -3,7 +3,7 @@ import { z } from "zod";
 
 import type { Sealed } from "../events/core/sealed.ts";
 import { openingCheck, wrappingCheck } from "../platform/key/vault.ts";
-import { goneSubjects, type MovedKey } from "../platform/key/vault-keys.ts";
+import { type MovedKey, subjectsOfLostKeys } from "../platform/key/vault-keys.ts";
 import { vaultKeys } from "../platform/key/wrapped-key.ts";
 import { keepSecretKey, keyCheckOf } from "./secret-key.ts";
 
@@ -28,13 +28,13 @@ const Line = z.union([Head.strict(), Key.strict(), End.strict()]);
  */
 export async function* keyLines(db: Knex, secretKey: string): AsyncGenerator<string> {
   yield JSON.stringify({ format: 1, keyCheck: keyCheckOf(secretKey) });
-  const gone = await goneSubjects(db);
+  const noted = await subjectsOfLostKeys(db);
   const isWrapped = wrappingCheck(secretKey);
   let keys = 0;
   for await (const { subject, wrapped } of vaultKeys(db)) {
     if (!isWrapped({ subject, wrapped })) continue;
     keys += 1;
-    const hadFormer = gone.has(subject) ? { hadFormer: true } : {};
+    const hadFormer = noted.has(subject) ? { hadFormer: true } : {};
     yield JSON.stringify({ subject, wrapped: wrapped.toString("base64"), ...hadFormer });
   }
   yield JSON.stringify({ keys });

@@ -128,9 +128,9 @@ async function listenOnce(
   // A connection that was cut without a word is noticed only by talking.
   const ping = setInterval(() => {
     const answer = timeoutSignal(connectTimeoutMs);
-    const gone = (): void => void client.end().catch(() => undefined);
-    answer.addEventListener("abort", gone);
-    client.query("select 1").then(() => answer.removeEventListener("abort", gone), gone);
+    const end = (): void => void client.end().catch(() => undefined);
+    answer.addEventListener("abort", end);
+    client.query("select 1").then(() => answer.removeEventListener("abort", end), end);
   }, listenPingMs);
   try {
     await client.query(`listen ${client.escapeIdentifier(channel)}`);

@@ -14,7 +14,7 @@ export type ChannelStream = Readonly<{
   say: (text: string) => void;
   end: (exitCode: number) => void;
   /** Aborted when the channel or the connection is closed. */
-  gone: AbortSignal;
+  disconnected: AbortSignal;
 }>;
 
 export type ChannelLimits = Readonly<{
@@ -48,8 +48,8 @@ export function openChannelStream(
     socket.destroy();
     return undefined;
   }
-  const gone = new AbortController();
-  const leave = (): void => gone.abort();
+  const disconnected = new AbortController();
+  const leave = (): void => disconnected.abort();
   channel.once("close", leave);
   socket.once("close", leave);
   channel.on("error", leave);
@@ -70,25 +70,25 @@ export function openChannelStream(
     moved += bytes;
   });
   // A writer to a client that is gone gets an error.
-  gone.signal.addEventListener("abort", () => {
+  disconnected.signal.addEventListener("abort", () => {
     socket.off("data", bound);
     output.destroy();
     if (!counted.writableEnded) counted.end();
   });
-  watch(() => moved, limits, socket, gone.signal);
+  watch(() => moved, limits, socket, disconnected.signal);
 
   return {
     input,
     output,
-    say: (text) => void (gone.signal.aborted || channel.stderr.write(text)),
+    say: (text) => void (disconnected.signal.aborted || channel.stderr.write(text)),
     end(exitCode) {
-      if (gone.signal.aborted) return;
+      if (disconnected.signal.aborted) return;
       // What still comes is dropped.
       channel.unpipe().resume();
       channel.exit(exitCode);
       channel.end();
     },
-    gone: gone.signal,
+    disconnected: disconnected.signal,
   };
 }
 
@@ -119,7 +119,7 @@ function watch(
   moved: () => number,
   limits: ChannelLimits,
   socket: Socket,
-  gone: AbortSignal,
+  disconnected: AbortSignal,
 ): void {
   const begun = Date.now();
   let [last, lastAt] = [0, begun];
@@ -132,5 +132,5 @@ function watch(
     Math.min(checkMs, limits.idleMs / 2),
   );
   timer.unref();
-  gone.addEventListener("abort", () => clearInterval(timer));
+  disconnected.addEventListener("abort", () => clearInterval(timer));
 }

@@ -53,7 +53,7 @@ async function advertiseAndReceive(
     stopPackService(advertising),
   );
   const [code] = await Promise.all([exited, sent]);
-  if (code !== 0 || line.gone.aborted) return 1;
+  if (code !== 0 || line.disconnected.aborted) return 1;
 
   const pusher = { ...access, caller, ip, requestId };
   const prepared = await preparePush(line.input, pusher, service, enter);
@@ -83,8 +83,8 @@ async function advertiseAndReceive(
 }
 
 /** A client still sending its pack would not see the answer. */
-async function ended({ input, gone }: ChannelStream): Promise<void> {
-  if (gone.aborted || input.readableEnded) return;
+async function ended({ input, disconnected }: ChannelStream): Promise<void> {
+  if (disconnected.aborted || input.readableEnded) return;
   input.resume();
-  await once(input, "end", { signal: gone }).catch(() => undefined);
+  await once(input, "end", { signal: disconnected }).catch(() => undefined);
 }

@@ -42,7 +42,7 @@ export async function runCommand(
   await service.visible(await service.refs.settle(access.project.id));
   if (command.service === "upload-archive") await mustAllowDownload(service);
   const enter = async () => {
-    const heldFor = { caller: by.user_id, signal: session.line.gone };
+    const heldFor = { caller: by.user_id, signal: session.line.disconnected };
     return (await service.slots.enter(heldFor)).leave;
   };
   if (command.service === "receive-pack") {
@@ -90,8 +90,8 @@ async function talk(
   const repository = await git.ensure(project.id, project.default_branch);
   const child = repository.startTalking(program, protocol);
   const stop = (): void => stopPackService(child);
-  line.gone.addEventListener("abort", stop);
-  if (line.gone.aborted) stop();
+  line.disconnected.addEventListener("abort", stop);
+  if (line.disconnected.aborted) stop();
   const stderr = lastText(child.stderr, 1_000);
   // Git may end without reading all of it: what it printed is still the answer.
   child.stdin.on("error", () => undefined);
@@ -99,7 +99,7 @@ async function talk(
   const closed = exitOf(child);
   await pipeline(child.stdout, line.output).catch(stop);
   const exitCode = await closed;
-  if (exitCode !== 0 && !line.gone.aborted) {
+  if (exitCode !== 0 && !line.disconnected.aborted) {
     log.info({ requestId, exitCode, stderr: stderr() }, `git ${program} ended early`);
   }
   return exitCode;

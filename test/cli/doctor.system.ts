@@ -4,7 +4,7 @@ import path from "node:path";
 import { expect } from "chai";
 import { userSubject } from "../../src/events/user/user.ts";
 import { blobPath } from "../../src/platform/blob/store.ts";
-import { noteGone, openVault } from "../../src/platform/key/vault.ts";
+import { noteLost, openVault } from "../../src/platform/key/vault.ts";
 import { currentRun } from "../../src/platform/postgres/run.ts";
 import type { WorkerDeps } from "../../src/services/core/deps.ts";
 import { saveReactorPositions } from "../../src/services/core/reactor-checkpoint.ts";
@@ -159,7 +159,7 @@ describe("ledgerforge doctor", function () {
       .where({ subject })
       .update({ wrapped: randomBytes(60) });
     expect(await problems()).to.match(/^user-\S+: its key was wrapped by another SECRET_KEY; see/);
-    await noteGone(db, [subject]);
+    await noteLost(db, [subject]);
     expect(await problems()).to.deep.equal([]);
     await db("public.vault_key").where({ subject }).update(key);
     await db("public.vault_key_gone").delete();

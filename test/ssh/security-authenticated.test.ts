@@ -99,7 +99,7 @@ describe("security family 24: an authenticated client of SSH", () => {
       expect(channel).not.to.equal(undefined);
       channel?.close();
     }
-    await eventually(() => commands.every(({ stream }) => stream.gone.aborted));
+    await eventually(() => commands.every(({ stream }) => stream.disconnected.aborted));
     expect(await exec(client)).to.equal(undefined);
     for (const { end } of commands) end();
     expect(await exec(client)).not.to.equal(undefined);

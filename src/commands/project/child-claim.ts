@@ -27,7 +27,7 @@ export const holding: Slice<HoldingState, HoldingCommand, typeof holdingEvents> 
     switch (command.type) {
       case "AddHolding": {
         const { heldId, heldType, byCommandId } = command;
-        if (state.closedAt !== null) throw ownerGone();
+        if (state.closedAt !== null) throw ownerNotFound();
         const data = { ownerId, heldId, heldType, byCommandId, addedAt: at };
         return [{ type: "HoldingAdded", data }];
       }
@@ -58,7 +58,7 @@ export const holding: Slice<HoldingState, HoldingCommand, typeof holdingEvents> 
   },
 };
 
-function ownerGone(): Refusal {
+function ownerNotFound(): Refusal {
   return new Refusal("not_found", "owner.not_found", "There is no such owner.");
 }
 

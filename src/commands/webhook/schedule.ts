@@ -20,7 +20,7 @@ export const attemptsMax = delaysMs.length;
 const jitterMax = 0.1;
 
 /** 410 Gone: the receiver says that it will never take this. */
-const gone = 410;
+const httpGone = 410;
 
 /**
  * How long to wait after a failed attempt; undefined when it was the last one. What Retry-After requests
@@ -37,7 +37,7 @@ export function delayToNextAttemptMs(
   }>,
 ): number | undefined {
   const delayMs = delaysMs[failed.attempt];
-  if (delayMs === undefined || failed.status === gone) return undefined;
+  if (delayMs === undefined || failed.status === httpGone) return undefined;
   const ownMs = Math.round(delayMs * (1 + jitterMax * failed.jitter));
   const retryAfterMs = Math.min(failed.retryAfterMs ?? 0, delaysMs[failed.attempt + 1] ?? delayMs);
   return Math.max(ownMs, retryAfterMs);

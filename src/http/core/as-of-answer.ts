@@ -314,8 +314,8 @@ async function idsBelow(
   const ids = await idsOf(deps.db, id);
   if (ids === undefined) return undefined;
   const removals = { placeId, types: [type], until: theEnd, countMax };
-  const gone = await new Reading(deps).add(await happenedIn(deps.db, removals));
-  const own = gone.filter(({ data }) => data[field] === id);
+  const removalEvents = await new Reading(deps).add(await happenedIn(deps.db, removals));
+  const own = removalEvents.filter(({ data }) => data[field] === id);
   return [...ids, ...own.map(({ stream }) => idInStream(stream))];
 }
 

@@ -127,16 +127,20 @@ async function readBytes(request: IncomingMessage, limits: BodyLimits): Promise<
       else chunks.push(chunk);
     };
     const onEnd = () => settle(() => resolve(Buffer.concat(chunks)));
-    const onGone = () =>
+    const onDisconnect = () =>
       settle(() => reject(new HttpRefusal(400, "body.cut", "The body was cut.")));
     const settle = (finish: () => void) => {
       clearTimeout(timer);
       clearTimeout(idle);
-      request.off("data", onData).off("end", onEnd).off("error", onGone).off("close", onGone);
+      request
+        .off("data", onData)
+        .off("end", onEnd)
+        .off("error", onDisconnect)
+        .off("close", onDisconnect);
       request.pause();
       finish();
     };
-    request.on("data", onData).on("end", onEnd).on("error", onGone).on("close", onGone);
+    request.on("data", onData).on("end", onEnd).on("error", onDisconnect).on("close", onDisconnect);
   });
 }
 

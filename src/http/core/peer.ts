@@ -41,18 +41,18 @@ const signals = new WeakMap<ServerResponse, AbortSignal>();
 export const clientSignal =
   ({ res }: Pick<Context, "res">) =>
   (): AbortSignal => {
-    const known = signals.get(res);
-    if (known !== undefined) return known;
-    const gone = new AbortController();
-    signals.set(res, gone.signal);
+    const signal = signals.get(res);
+    if (signal !== undefined) return signal;
+    const disconnected = new AbortController();
+    signals.set(res, disconnected.signal);
     const lookWhy = (): void => {
-      if (!res.writableFinished) gone.abort(clientGone());
+      if (!res.writableFinished) disconnected.abort(clientDisconnected());
     };
     whenClosed(res, lookWhy);
-    return gone.signal;
+    return disconnected.signal;
   };
 
 /** None reads this refusal. */
-function clientGone(): Refusal {
+function clientDisconnected(): Refusal {
   return new Refusal("unavailable", "client.gone", "The client has closed its connection.");
 }

@@ -1,6 +1,6 @@
 import type { Knex } from "knex";
 
-import { noteGone } from "./vault.ts";
+import { noteLost } from "./vault.ts";
 import { vaultKeys, type WrappedKey } from "./wrapped-key.ts";
 
 const rowsAtOnce = 1_000;
@@ -30,7 +30,7 @@ export async function putVaultKeys(db: Knex, keys: AsyncIterable<MovedKey>): Pro
       await tx<WrappedKey>("vault_key").insert(rows).onConflict("subject").ignore();
       const subjects = some.map(({ subject }) => subject);
       await tx("vault_key_gone").whereIn("subject", subjects).delete();
-      await noteGone(
+      await noteLost(
         tx,
         some.filter(({ hadFormer }) => hadFormer).map(({ subject }) => subject),
       );
@@ -45,12 +45,12 @@ export async function noteKeyless(
 ): Promise<readonly string[]> {
   const keyless = new Set(subjects);
   for await (const { subject } of vaultKeys(db)) keyless.delete(subject);
-  await noteGone(db, [...keyless]);
+  await noteLost(db, [...keyless]);
   return [...keyless];
 }
 
 /** Subjects of which it is known that a key of theirs is gone. */
-export async function goneSubjects(db: Knex): Promise<ReadonlySet<string>> {
+export async function subjectsOfLostKeys(db: Knex): Promise<ReadonlySet<string>> {
   return new Set(await db("vault_key_gone").pluck<string[]>("subject"));
 }
 

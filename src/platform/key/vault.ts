@@ -97,7 +97,7 @@ export function openVault(db: Knex, secretKey: string): Vault {
     async forget(subject) {
       keys.delete(subject);
       await db.transaction(async (tx) => {
-        await noteGone(tx, [subject]);
+        await noteLost(tx, [subject]);
         await tx<WrappedKey>("vault_key").where({ subject }).delete();
       });
     },
@@ -150,7 +150,7 @@ function keyMaker(db: Knex, secretKey: string): (subject: string) => Promise<voi
 }
 
 /** To seal for these subjects again makes new keys, which do not open what was sealed before. */
-export async function noteGone(db: Knex, subjects: readonly string[]): Promise<void> {
+export async function noteLost(db: Knex, subjects: readonly string[]): Promise<void> {
   await db.raw(
     "insert into vault_key_gone (subject) select unnest(?::text[]) on conflict do nothing",
     [[...subjects]],

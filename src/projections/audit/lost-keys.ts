@@ -2,8 +2,8 @@ import type { Knex } from "knex";
 
 import { partsOfSealed, type Sealed } from "../../events/core/sealed.ts";
 import type { EventStore } from "../../platform/event-store/event-store.ts";
-import { NotOpened, noteGone, type Vault, wrappingCheck } from "../../platform/key/vault.ts";
-import { goneSubjects, hasHadKeys } from "../../platform/key/vault-keys.ts";
+import { NotOpened, noteLost, type Vault, wrappingCheck } from "../../platform/key/vault.ts";
+import { hasHadKeys, subjectsOfLostKeys } from "../../platform/key/vault-keys.ts";
 import { vaultKeys } from "../../platform/key/wrapped-key.ts";
 import { pages } from "../core/build.ts";
 import { beforeEverything } from "../core/checkpoint.ts";
@@ -74,15 +74,15 @@ export async function findLostKeys(stores: Stores, signal: AbortSignal): Promise
       texts.filter((text) => !replaced.has(partsOfSealed(text).subject)).map(tryToOpen),
     );
   }
-  const gone = await goneSubjects(db);
+  const noted = await subjectsOfLostKeys(db);
   const keyless = new Set(subjects.sealed);
   const wrappedByOther = new Set<string>();
   const isWrapped = wrappingCheck(secretKey);
   for await (const key of vaultKeys(db)) {
     keyless.delete(key.subject);
-    if (!isWrapped(key) && !gone.has(key.subject)) wrappedByOther.add(key.subject);
+    if (!isWrapped(key) && !noted.has(key.subject)) wrappedByOther.add(key.subject);
   }
-  const without = [...keyless].filter((subject) => !gone.has(subject));
+  const without = [...keyless].filter((subject) => !noted.has(subject));
   return {
     keyless: without.filter((subject) => subjects.isKept(subject)),
     forgotten: without.filter((subject) => !subjects.isKept(subject)),
@@ -97,5 +97,5 @@ export async function findLostKeys(stores: Stores, signal: AbortSignal): Promise
  */
 export async function noteLostKeys(db: Knex, lost: LostKeys): Promise<void> {
   const { keyless, forgotten, replaced, wrappedByOther } = lost;
-  await noteGone(db, [...keyless, ...forgotten, ...replaced, ...wrappedByOther]);
+  await noteLost(db, [...keyless, ...forgotten, ...replaced, ...wrappedByOther]);
 }

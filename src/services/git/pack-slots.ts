@@ -28,6 +28,6 @@ export function packsBusy(): Refusal {
 }
 
 /** The client has closed its connection, so none reads this refusal. */
-export function clientGone(): Refusal {
+export function clientDisconnected(): Refusal {
   return new Refusal("unavailable", "git.gone", "The caller has gone.");
 }

@@ -1,6 +1,10 @@
 import { expect } from "chai";
 import { Refusal } from "../../../src/platform/refusal.ts";
-import { clientGone, type PackSlots, packSlots } from "../../../src/services/git/pack-slots.ts";
+import {
+  clientDisconnected,
+  type PackSlots,
+  packSlots,
+} from "../../../src/services/git/pack-slots.ts";
 
 const slots = (over: PackSlots = {}) => {
   const bounded = packSlots({ total: 2, share: 1, waitersMax: 2, ...over });
@@ -54,7 +58,7 @@ describe("slots for packs", () => {
     const leave = await bounded.enter("anna");
     const leaving = new AbortController();
     const gone = bounded.enter("bob", leaving.signal);
-    leaving.abort(clientGone());
+    leaving.abort(clientDisconnected());
     await expect(gone).to.be.rejectedWith(Refusal, "gone");
     await expect(bounded.enter("bob", leaving.signal)).to.be.rejectedWith(Refusal, "gone");
     const carl = bounded.enter("carl");

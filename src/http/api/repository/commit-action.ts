@@ -245,13 +245,15 @@ class Files {
   }
 
   /** A directory of nothing counts as something: ten of them in each of ten others would never end. */
-  async #holdsMore(treeId: string, path: string, gone: ReadonlySet<string>): Promise<boolean> {
+  async #holdsMore(treeId: string, path: string, deleted: ReadonlySet<string>): Promise<boolean> {
     const entries = await this.#repository.objects.tree(treeId);
     if (entries === undefined || entries.length === 0) return true;
     for (const entry of entries) {
       const name = `${path}/${entry.name}`;
       const held =
-        entry.kind === "directory" ? await this.#holdsMore(entry.id, name, gone) : !gone.has(name);
+        entry.kind === "directory"
+          ? await this.#holdsMore(entry.id, name, deleted)
+          : !deleted.has(name);
       if (held) return true;
     }
     return false;

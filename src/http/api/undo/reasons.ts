@@ -4,7 +4,7 @@ const system = "The service did this by itself as part of something else: undo t
 const account = "It concerns the security of an account, which only its owner changes.";
 const past = "It happened outside of what the service can take back.";
 const progress = "Pipelines and jobs run forward only: start, cancel or restart them.";
-const gone = "What was deleted held what cannot be made again.";
+const unrecoverable = "What was deleted held what cannot be made again.";
 const final = "This ends it for good.";
 const decision = "It is the decision of a person: only they take it back, at its own place.";
 const stored = "Stored files and packages are deleted or restored at their own place.";
@@ -42,14 +42,14 @@ const reasonsOfKinds: Readonly<Record<string, string>> = {
   JOB: progress,
   PIPELINE: progress,
   PIPELINE_SCHEDULE: "Schedules run with the rights of their owner, who makes them again.",
-  PIPELINE_TRIGGER: gone,
+  PIPELINE_TRIGGER: unrecoverable,
   MIRROR: "The token of a removed mirror is not kept: configure it again.",
   PROJECT: "It ends or moves the project: see its own operations (restore, transfer).",
   UPLOADED_FILE: stored,
   PROTECTION_RULE: "Rules that were applied below are changed where they apply.",
   COMMIT_REFERENCE: system,
   REGISTRY_REPOSITORY: stored,
-  RELEASE: gone,
+  RELEASE: unrecoverable,
   REPOSITORY: past,
   BRANCH: "Commits were pushed: revert them, or push again.",
   TAG: "The tag was pushed anew: push it again.",

@@ -18,7 +18,7 @@ import type { Limit } from "../../../platform/limit.ts";
 import { neighbourhoodOf } from "../../../platform/network.ts";
 import { Refusal } from "../../../platform/refusal.ts";
 import { type GitConnectionsDeps, gitConnections } from "../../../services/git/connections.ts";
-import { clientGone, type PackSlots, packSlots } from "../../../services/git/pack-slots.ts";
+import { clientDisconnected, type PackSlots, packSlots } from "../../../services/git/pack-slots.ts";
 import type { PushDeps } from "../../../services/git/push.ts";
 import { HttpRefusal } from "../../core/errors.ts";
 import { sendPieces } from "../../core/file/send-pieces.ts";
@@ -119,7 +119,7 @@ export function gitHttp(deps: GitHttpDeps): Middleware {
       const begin = <Child extends PackProcess | UploadProcess>(start: () => Child): Child => {
         // The close event already fired, so this child would never be stopped.
         if (ctx.req.socket.destroyed) {
-          throw clientGone();
+          throw clientDisconnected();
         }
         const child = start();
         child.once("close", leave);
@@ -208,10 +208,10 @@ function fetchRequest(ctx: Context, input: Input | undefined, share: string): Pr
 /** @param wait receives a signal that aborts when the caller's connection closes */
 async function whileThere<Result>(
   { res }: Context,
-  wait: (gone: AbortSignal) => Promise<Result>,
+  wait: (disconnected: AbortSignal) => Promise<Result>,
 ): Promise<Result> {
   const leaving = new AbortController();
-  const leave = (): void => leaving.abort(clientGone());
+  const leave = (): void => leaving.abort(clientDisconnected());
   const takeBack = whenClosed(res, leave);
   try {
     return await wait(leaving.signal);
