@@ -35,7 +35,7 @@ export const artifact: Slice<State, ArtifactCommand, typeof artifactEvents> = {
   decide(state, command) {
     const { artifactId, jobId, projectId, at } = command;
     const of = { artifactId, jobId, projectId };
-    const known = state.get(artifactId);
+    const current = state.get(artifactId);
     switch (command.type) {
       case "StoreArtifact": {
         const { pipelineId, fileType, file, expireAt } = command;
@@ -43,12 +43,12 @@ export const artifact: Slice<State, ArtifactCommand, typeof artifactEvents> = {
         return [{ type: "JobArtifactStored", data }];
       }
       case "LockArtifact":
-        if (mustExist(known).locked) return [];
+        if (mustExist(current).locked) return [];
         return [
           { type: "JobArtifactLocked", data: { ...of, lockedById: command.by, lockedAt: at } },
         ];
       case "UnlockArtifact":
-        if (!mustExist(known).locked) return [];
+        if (!mustExist(current).locked) return [];
         return [
           {
             type: "JobArtifactUnlocked",
@@ -56,8 +56,8 @@ export const artifact: Slice<State, ArtifactCommand, typeof artifactEvents> = {
           },
         ];
       case "ExpireArtifact": {
-        if (known === undefined || known.locked) return [];
-        if (known.expireAt === null || known.expireAt > at) return [];
+        if (current === undefined || current.locked) return [];
+        if (current.expireAt === null || current.expireAt > at) return [];
         return [{ type: "JobArtifactExpired", data: { ...of, expiredAt: at } }];
       }
       default:
@@ -68,7 +68,7 @@ export const artifact: Slice<State, ArtifactCommand, typeof artifactEvents> = {
   evolve(state, event) {
     const next = new Map(state);
     const { artifactId } = event.data;
-    const known = state.get(artifactId);
+    const current = state.get(artifactId);
     switch (event.type) {
       case "JobArtifactStored": {
         const { fileType, expireAt } = event.data;
@@ -77,8 +77,8 @@ export const artifact: Slice<State, ArtifactCommand, typeof artifactEvents> = {
       }
       case "JobArtifactLocked":
       case "JobArtifactUnlocked":
-        if (known === undefined) return state;
-        return next.set(artifactId, { ...known, locked: event.type === "JobArtifactLocked" });
+        if (current === undefined) return state;
+        return next.set(artifactId, { ...current, locked: event.type === "JobArtifactLocked" });
       case "JobArtifactExpired":
         next.delete(artifactId);
         return next;
@@ -88,8 +88,8 @@ export const artifact: Slice<State, ArtifactCommand, typeof artifactEvents> = {
   },
 };
 
-function mustExist(known: Artifact | undefined): Artifact {
-  if (known !== undefined) return known;
+function mustExist(current: Artifact | undefined): Artifact {
+  if (current !== undefined) return current;
   throw artifactNotFound();
 }
 

@@ -50,7 +50,7 @@ export function later(one: bigint | undefined, other: bigint | undefined): bigin
  * stream was handled before, by a request whose answer got lost: it is answered again without
  * writing.
  *
- * @param known what the caller has just read of the stream, or knows of one that is new: saves
+ * @param loaded what the caller has just read of the stream, or knows of one that is new: saves
  *   reading it. If another command wrote meanwhile, the append is refused and the stream is read after all. If the
  *   same command did, from the same revision, the store takes the append for a repetition whatever the data of the
  *   events: a command that may decide otherwise when it is repeated needs an id of its own each time.
@@ -60,9 +60,9 @@ export async function handle<State, Command, Schemas extends EventSchemas>(
   store: EventStore,
   slice: Slice<State, Command, Schemas>,
   order: Order<Command>,
-  known?: LoadedState<State>,
+  loaded?: LoadedState<State>,
 ): Promise<CommandResult> {
-  const { position } = await handleKnown(store, slice, order, known);
+  const { position } = await handleKnown(store, slice, order, loaded);
   return { position };
 }
 
@@ -71,11 +71,11 @@ export async function handleKnown<State, Command, Schemas extends EventSchemas>(
   store: EventStore,
   slice: Slice<State, Command, Schemas>,
   order: Order<Command>,
-  known?: LoadedState<State>,
+  loaded?: LoadedState<State>,
 ): Promise<LoadedState<State>> {
   const stream = slice.stream(order.id);
   for (let attempt = 1; ; attempt += 1) {
-    const seen = attempt === 1 ? known : undefined;
+    const seen = attempt === 1 ? loaded : undefined;
     const attemptIt = () => attemptOnce(store, slice, order, seen);
     try {
       // Who lost a race waits for the others of this process that did, instead of racing them again.
@@ -91,12 +91,12 @@ async function attemptOnce<State, Command, Schemas extends EventSchemas>(
   store: EventStore,
   slice: Slice<State, Command, Schemas>,
   order: Order<Command>,
-  known: LoadedState<State> | undefined,
+  loaded: LoadedState<State> | undefined,
 ): Promise<LoadedState<State>> {
   const stream = slice.stream(order.id);
   const past =
-    known !== undefined
-      ? { ...known, handledAt: undefined }
+    loaded !== undefined
+      ? { ...loaded, handledAt: undefined }
       : await load(store, slice, stream, order.metadata.commandId);
   if (past.handledAt !== undefined) return { ...past, position: past.handledAt };
 

@@ -112,9 +112,9 @@ async function numberAll(
   batch: Waiting[],
 ): Promise<LoadedNumbers["recent"]> {
   for (let attempt = 1; ; attempt += 1) {
-    const known = await load(store, stream, lowestPosition(batch));
+    const loaded = await load(store, stream, lowestPosition(batch));
     try {
-      return await append(store, stream, known, batch);
+      return await append(store, stream, loaded, batch);
     } catch (error) {
       if (!(error instanceof RevisionConflict) || attempt === attemptsMax) throw error;
       // Several processes that race for one sequence must not stay in step.
@@ -155,18 +155,18 @@ async function load(store: EventStore, stream: string, floor: bigint): Promise<L
 async function append(
   store: EventStore,
   stream: string,
-  known: LoadedNumbers,
+  loaded: LoadedNumbers,
   batch: readonly Waiting[],
 ): Promise<LoadedNumbers["recent"]> {
   const fresh = new Map<string, Waiting>();
   for (const each of batch) {
     const { subjectId } = each.subject;
-    if (!known.recent.has(subjectId) && !fresh.has(subjectId)) fresh.set(subjectId, each);
+    if (!loaded.recent.has(subjectId) && !fresh.has(subjectId)) fresh.set(subjectId, each);
   }
-  if (fresh.size === 0) return known.recent;
-  const events = [...fresh.values()].map((each, index) => eventOf(each, known.last + 1 + index));
-  const { position } = await store.append(stream, known.revision, events);
-  const recent = new Map(known.recent);
+  if (fresh.size === 0) return loaded.recent;
+  const events = [...fresh.values()].map((each, index) => eventOf(each, loaded.last + 1 + index));
+  const { position } = await store.append(stream, loaded.revision, events);
+  const recent = new Map(loaded.recent);
   for (const { data } of events) recent.set(data.subjectId, { localId: data.localId, position });
   return recent;
 }

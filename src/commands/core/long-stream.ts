@@ -11,7 +11,7 @@ export type ReadStream<State> = Readonly<{
   commands: Set<number>;
 }>;
 
-type Kept = ReadStream<unknown> & Readonly<{ evolve: unknown }>;
+type CachedStream = ReadStream<unknown> & Readonly<{ evolve: unknown }>;
 
 /** Events from which on a stream is kept: below, reading it costs about as much as asking for what is new. */
 const longFrom = 100;
@@ -19,7 +19,7 @@ const streamsMax = 1_000;
 /** Of all streams together: a command takes some 20 bytes. */
 const eventsMax = 400_000;
 
-const keptBy = new WeakMap<EventStore, LRUCache<string, Kept>>();
+const cacheOf = new WeakMap<EventStore, LRUCache<string, CachedStream>>();
 
 /**
  * What was read of a long stream before, so that a command reads only what is new. Undefined when nothing is kept, and
@@ -32,20 +32,20 @@ export function readBefore<State>(
   stream: string,
   { evolve, commandId }: Readonly<{ evolve: unknown; commandId: string | undefined }>,
 ): ReadStream<State> | undefined {
-  const kept = keptBy.get(store)?.get(stream);
-  if (kept === undefined || kept.evolve !== evolve) return undefined;
-  if (commandId !== undefined && kept.commands.has(commandMark(commandId))) return undefined;
-  return kept as ReadStream<State>;
+  const cached = cacheOf.get(store)?.get(stream);
+  if (cached === undefined || cached.evolve !== evolve) return undefined;
+  if (commandId !== undefined && cached.commands.has(commandMark(commandId))) return undefined;
+  return cached as ReadStream<State>;
 }
 
 /** Keeps what was read of a stream, if it is long. */
-export function keepRead(store: EventStore, stream: string, read: Kept): void {
+export function keepRead(store: EventStore, stream: string, read: CachedStream): void {
   if (read.revision < longFrom) return;
-  let all = keptBy.get(store);
+  let all = cacheOf.get(store);
   if (all === undefined) {
-    const sizeCalculation = ({ revision }: Kept): number => Number(revision);
+    const sizeCalculation = ({ revision }: CachedStream): number => Number(revision);
     all = new LRUCache({ max: streamsMax, maxSize: eventsMax, sizeCalculation });
-    keptBy.set(store, all);
+    cacheOf.set(store, all);
   }
   // Two commands may have read at once: the newer of both states is kept.
   if ((all.peek(stream)?.revision ?? -1n) < read.revision) all.set(stream, read);

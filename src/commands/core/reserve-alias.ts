@@ -26,11 +26,15 @@ export async function reserveAlias(
  */
 export async function releaseAliases(
   deps: Deps,
-  { had, kept, holderId }: Readonly<{ had: Iterable<string>; kept?: string; holderId: string }>,
+  {
+    had,
+    currentAlias,
+    holderId,
+  }: Readonly<{ had: Iterable<string>; currentAlias?: string; holderId: string }>,
   metadata: EventMetadata,
 ): Promise<void> {
   const free = new Set([...had].map(normaliseAlias));
-  if (kept !== undefined) free.delete(normaliseAlias(kept));
+  if (currentAlias !== undefined) free.delete(normaliseAlias(currentAlias));
   for (const alias of free) await releaseName(deps, aliasStream(alias), holderId, metadata);
 }
 

@@ -126,7 +126,7 @@ export const job: Slice<JobState, JobCommand, typeof jobEvents> = {
       case "ClaimJob":
         return claim(state, command, job);
       case "ReturnJob":
-        if (!isGivenTo(state, command)) return [];
+        if (!isAssignedTo(state, command)) return [];
         return [
           {
             type: "JobReturned",
@@ -266,7 +266,7 @@ function report(
   if (isFinished(state.status) && state.attempt === attempt) return alreadyFinished();
   if (command.type === "RecordJobStarted") {
     if (state.status === "RUNNING" && isOfRun(state, command)) return [];
-    const isAssigned = isGivenTo(state, command) && state.status !== "RUNNING";
+    const isAssigned = isAssignedTo(state, command) && state.status !== "RUNNING";
     const mayStart = agentId === null ? state.queued : isAssigned;
     if (!mayStart) return notYours();
     return [
@@ -310,7 +310,7 @@ function fail(state: JobState, command: Of<"RecordJobFailed">, job: JobIds): rea
   return [failed, reset(job, { by: null, at: finishedAt }, state.released)];
 }
 
-type Given = JobState & Readonly<{ agentId: string }>;
+type AssignedJob = JobState & Readonly<{ agentId: string }>;
 
 const isOfRun = (state: JobState, { agentId, attempt, tokenHash = null }: ByAgent): boolean =>
   state.agentId === agentId &&
@@ -318,8 +318,8 @@ const isOfRun = (state: JobState, { agentId, attempt, tokenHash = null }: ByAgen
   (tokenHash === null || state.tokenHash === tokenHash);
 
 /** Its run has not ended. Until 2026-11-26 it started when the agent confirmed it, so it may not have started either. */
-function isGivenTo(state: JobState, given: ByAgent): state is Given {
-  const isHis = state.agentId !== null && isOfRun(state, given);
+function isAssignedTo(state: JobState, agentRun: ByAgent): state is AssignedJob {
+  const isHis = state.agentId !== null && isOfRun(state, agentRun);
   const goesOn = ["PENDING", "WAITING_FOR_RESOURCE", "RUNNING"].includes(state.status);
   return isHis && goesOn && !state.queued;
 }

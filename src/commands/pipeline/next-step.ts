@@ -106,11 +106,12 @@ const hasFailed = ({ status, mayFail }: WaitingJob): boolean =>
  */
 function outcomeOf(jobs: readonly WaitingJob[], needed: boolean): Outcome {
   const isPassedOver = ({ status, mayFail }: WaitingJob): boolean => status === "MANUAL" && mayFail;
-  const left = jobs.filter((job) => !isPassedOver(job));
-  if (left.some(({ status }) => !isFinished(status))) return "waiting";
-  if (left.some(hasFailed)) return "failed";
+  const remaining = jobs.filter((job) => !isPassedOver(job));
+  if (remaining.some(({ status }) => !isFinished(status))) return "waiting";
+  if (remaining.some(hasFailed)) return "failed";
   const isLeftOut =
-    needed && (left.length < jobs.length || left.some(({ status }) => status === "SKIPPED"));
+    needed &&
+    (remaining.length < jobs.length || remaining.some(({ status }) => status === "SKIPPED"));
   return isLeftOut ? "skipped" : "passed";
 }
 

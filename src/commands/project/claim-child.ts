@@ -40,20 +40,20 @@ export async function hold(
   metadata: EventMetadata,
 ): Promise<void> {
   if (ownerType === "USER") return;
-  let known = await lastKnown(deps.store, ownerId);
-  if (isAbandoned(known.state.closedAt, deps) && (await isThere(deps.store, ownerId, ownerType))) {
+  let loaded = await loadNewest(deps.store, ownerId);
+  if (isAbandoned(loaded.state.closedAt, deps) && (await isThere(deps.store, ownerId, ownerType))) {
     const command = { type: "ReopenHoldings", ownerId, at: deps.now() } as const;
     await handle(deps.store, holding, {
       id: ownerId,
       command,
       metadata: stepOf(metadata, "reopen"),
     });
-    known = await lastKnown(deps.store, ownerId);
+    loaded = await loadNewest(deps.store, ownerId);
   }
   const byCommandId = metadata.commandId;
   const command = { type: "AddHolding", ownerId, ...wanted, byCommandId, at: deps.now() } as const;
   const own = stepOf(metadata, `hold ${ownerId} ${wanted.heldId}`);
-  await handle(deps.store, holding, { id: ownerId, command, metadata: own }, known);
+  await handle(deps.store, holding, { id: ownerId, command, metadata: own }, loaded);
 }
 
 /**
@@ -68,17 +68,17 @@ export async function closeHoldings(
   ownerId: string,
   metadata: EventMetadata,
 ): Promise<void> {
-  const { known, recent } = await lately(deps, ownerId);
+  const { loaded, recent } = await lately(deps, ownerId);
   for (const held of recent) if (await isHeld(deps, ownerId, held)) throw notEmpty();
   if (await deps.owns(ownerId)) throw notEmpty();
-  const { lastId } = known.state;
+  const { lastId } = loaded.state;
   const command = { type: "CloseHoldings", ownerId, lastId, at: deps.now() } as const;
   const own = stepOf(metadata, "close");
-  await handle(deps.store, holding, { id: ownerId, command, metadata: own }, known);
+  await handle(deps.store, holding, { id: ownerId, command, metadata: own }, loaded);
 }
 
 /** Of the whole stream, only what decides about something new: it may be long. */
-async function lastKnown(store: EventStore, ownerId: string): Promise<LoadedState<HoldingState>> {
+async function loadNewest(store: EventStore, ownerId: string): Promise<LoadedState<HoldingState>> {
   const { initialState, evolve } = holding;
   for await (const recorded of store.readStreamBackwards(holdingStream(ownerId), 1)) {
     const state = evolve(initialState, decode(holdingEvents, recorded));
@@ -88,26 +88,29 @@ async function lastKnown(store: EventStore, ownerId: string): Promise<LoadedStat
 }
 
 type Held = Extract<HoldingEvent, { type: "HoldingAdded" }>["data"];
-type Lately = Readonly<{ known: LoadedState<HoldingState>; recent: readonly Held[] }>;
+type Lately = Readonly<{ loaded: LoadedState<HoldingState>; recent: readonly Held[] }>;
 
 /** The stream as it stands, and of what came in what may still be under way; newest first. */
 async function lately(deps: Deps, ownerId: string): Promise<Lately> {
   const { initialState, evolve } = holding;
-  let known: LoadedState<HoldingState> | undefined;
+  let loaded: LoadedState<HoldingState> | undefined;
   const recent: Held[] = [];
   for await (const recorded of deps.store.readStreamBackwards(holdingStream(ownerId))) {
     const event = decode(holdingEvents, recorded);
     const { revision, position } = recorded;
-    known ??= { state: evolve(initialState, event), revision, position };
+    loaded ??= { state: evolve(initialState, event), revision, position };
     if (event.type !== "HoldingAdded") continue;
     // An end that was taken back says nothing of what came in last.
-    if (known.state.lastId === null) {
-      known = { ...known, state: { ...known.state, lastId: event.data.byCommandId } };
+    if (loaded.state.lastId === null) {
+      loaded = { ...loaded, state: { ...loaded.state, lastId: event.data.byCommandId } };
     }
     if (isAbandoned(event.data.addedAt, deps)) break;
     recent.push(event.data);
   }
-  return { known: known ?? { state: initialState, revision: "none", position: undefined }, recent };
+  return {
+    loaded: loaded ?? { state: initialState, revision: "none", position: undefined },
+    recent,
+  };
 }
 
 async function isHeld(

@@ -86,9 +86,9 @@ export const protection: Slice<ProtectionState, ProtectionCommand, typeof protec
       case "ProtectionRuleEdited":
         return { applied, rules: new Map(rules).set(event.data.ruleId, event.data.rule) };
       case "ProtectionRuleDeleted": {
-        const left = new Map(rules);
-        left.delete(event.data.ruleId);
-        return { applied, rules: left };
+        const remaining = new Map(rules);
+        remaining.delete(event.data.ruleId);
+        return { applied, rules: remaining };
       }
       case "ProtectionApplyRequested":
       case "ProtectionApplyFinished":

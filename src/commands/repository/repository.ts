@@ -79,14 +79,14 @@ type Way<Push> = Readonly<{ at: string | null; taken: readonly Push[] }>;
 function bestWay<Push extends PushedRef>(
   way: Way<Push>,
   to: string | null,
-  left: readonly Push[],
+  remaining: readonly Push[],
   greedy: boolean,
 ): Way<Push> {
   let best = way;
-  for (const edge of left) {
+  for (const edge of remaining) {
     if (edge.before !== way.at) continue;
     const next = { at: edge.after, taken: [...way.taken, edge] };
-    const rest = left.filter((other) => other !== edge);
+    const rest = remaining.filter((other) => other !== edge);
     const found = bestWay(next, to, rest, greedy);
     if (better(found, best, to)) best = found;
     if (greedy) break;

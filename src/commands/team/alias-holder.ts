@@ -23,7 +23,7 @@ export async function changeAlias<State, Command, Schemas extends EventSchemas>(
   await reserveAlias(deps, { alias, holderId: id }, metadata);
   const result = await handle(deps.store, slice, { id, command, metadata });
   const had = await aliasesOf(deps, slice, id);
-  await releaseAliases(deps, { had, kept: alias, holderId: id }, metadata);
+  await releaseAliases(deps, { had, currentAlias: alias, holderId: id }, metadata);
   return result;
 }
 

@@ -34,8 +34,8 @@ export const transferOffer: Slice<
       case "OfferTransfer": {
         const { offer } = command;
         if (open !== undefined && open.expiresAt > at && isSame(open, offer)) return [];
-        const made = { type: "TransferOffered", data: { ...offer, offeredAt: at } } as const;
-        return open === undefined ? [made] : [withdrawn(open, offer.offeredById, at), made];
+        const offered = { type: "TransferOffered", data: { ...offer, offeredAt: at } } as const;
+        return open === undefined ? [offered] : [withdrawn(open, offer.offeredById, at), offered];
       }
       case "WithdrawTransfer":
         return open === undefined ? [] : [withdrawn(open, command.by, at)];

@@ -63,9 +63,9 @@ export const accessToken: Slice<State, AccessTokenCommand, typeof accessTokenEve
       case "AccessTokenCreated":
         return { names: new Map(names).set(event.data.tokenId, event.data.name) };
       case "AccessTokenRevoked": {
-        const left = new Map(names);
-        left.delete(event.data.tokenId);
-        return { names: left };
+        const remaining = new Map(names);
+        remaining.delete(event.data.tokenId);
+        return { names: remaining };
       }
       default:
         return unreachable(event);

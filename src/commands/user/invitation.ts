@@ -9,17 +9,17 @@ import { Refusal } from "../../platform/refusal.ts";
 import type { Slice } from "../core/decider.ts";
 import { invalidLink } from "./link.ts";
 
-type Made = Extract<InvitationEvent, { type: "InvitationMade" }>["data"];
+type Invited = Extract<InvitationEvent, { type: "InvitationMade" }>["data"];
 
 export type InvitationCommand =
-  | Readonly<{ type: "Invite"; invitation: Omit<Made, "invitedAt">; at: string }>
+  | Readonly<{ type: "Invite"; invitation: Omit<Invited, "invitedAt">; at: string }>
   | Readonly<{ type: "RevokeInvitation"; invitationId: string; by: UserId | null; at: string }>
   /** Who holds the link has read a mail to the address. */
   | Readonly<{ type: "AcceptByLink"; tokenHash: string; userId: UserId; at: string }>
   /** The address was proved to be the user's in another way. */
   | Readonly<{ type: "AcceptByAddress"; invitationId: string; userId: UserId; at: string }>;
 
-export type InvitationState = Readonly<{ open: Made | undefined }>;
+export type InvitationState = Readonly<{ open: Invited | undefined }>;
 
 export const invitation: Slice<InvitationState, InvitationCommand, typeof invitationEvents> = {
   events: invitationEvents,
@@ -33,8 +33,10 @@ export const invitation: Slice<InvitationState, InvitationCommand, typeof invita
         const { invitation } = command;
         // The mail is on its way already: asking again sends no other.
         if (open !== undefined && open.expiresAt > at && open.role === invitation.role) return [];
-        const made = { type: "InvitationMade", data: { ...invitation, invitedAt: at } } as const;
-        return open === undefined ? [made] : [revoked(open, invitation.invitedById, at), made];
+        const invited = { type: "InvitationMade", data: { ...invitation, invitedAt: at } } as const;
+        return open === undefined
+          ? [invited]
+          : [revoked(open, invitation.invitedById, at), invited];
       }
       case "RevokeInvitation":
         if (open?.invitationId !== command.invitationId) throw notFound();
@@ -55,12 +57,12 @@ export const invitation: Slice<InvitationState, InvitationCommand, typeof invita
   },
 };
 
-function revoked({ invitationId }: Made, by: UserId | null, at: string): InvitationEvent {
+function revoked({ invitationId }: Invited, by: UserId | null, at: string): InvitationEvent {
   return { type: "InvitationRevoked", data: { invitationId, revokedById: by, revokedAt: at } };
 }
 
 function accepted(
-  { invitationId, parentId, parentType, role, invitedById }: Made,
+  { invitationId, parentId, parentType, role, invitedById }: Invited,
   { userId, at }: Readonly<{ userId: UserId; at: string }>,
 ): InvitationEvent {
   const fields = { invitationId, parentId, parentType, role, invitedById };

@@ -33,7 +33,7 @@ export async function invite(
   const placeId = deterministicId("invitation", parentId, emailDigest);
   const invitationId = randomUUID();
   const at = now();
-  const made = {
+  const invited = {
     invitationId,
     parentId,
     parentType,
@@ -44,7 +44,7 @@ export async function invite(
     expiresAt: new Date(Date.parse(at) + lifeMs).toISOString(),
     invitedById: by,
   };
-  const command = { type: "Invite", invitation: made, at } as const;
+  const command = { type: "Invite", invitation: invited, at } as const;
   return await handle(store, invitation, { id: placeId, command, metadata });
 }
 

@@ -53,7 +53,7 @@ export function withKey({ fingerprints }: KeyRing, { keyId, fingerprint }: Key):
 }
 
 export function withoutKey({ fingerprints }: KeyRing, keyId: string): KeyRing {
-  const left = new Map(fingerprints);
-  left.delete(keyId);
-  return { fingerprints: left };
+  const remaining = new Map(fingerprints);
+  remaining.delete(keyId);
+  return { fingerprints: remaining };
 }

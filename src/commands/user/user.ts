@@ -191,11 +191,11 @@ function change(state: ExistingUser, command: Change): readonly UserEvent[] {
       ];
     case "ChangeUserProfile": {
       const { name, surname, avatar, cover } = command;
-      const given = Object.entries({ name, surname, avatar, cover }).filter(
+      const defined = Object.entries({ name, surname, avatar, cover }).filter(
         ([, value]) => value !== undefined,
       );
-      if (given.length === 0) return [];
-      const data = { ...Object.fromEntries(given), ...changed };
+      if (defined.length === 0) return [];
+      const data = { ...Object.fromEntries(defined), ...changed };
       return [{ type: "UserProfileChanged", data }];
     }
     default:

@@ -107,8 +107,8 @@ export const webhookDelivery: Slice<
   evolve(state, event) {
     if (event.type === "WebhookDeliveryScheduled") {
       const { webhookId, projectId, action, body, replayId } = event.data;
-      const known = { webhookId, projectId, action, body, replayId };
-      return { status: "pending", ...known, attempts: 0, nextAttemptAt: null };
+      const replayed = { webhookId, projectId, action, body, replayId };
+      return { status: "pending", ...replayed, attempts: 0, nextAttemptAt: null };
     }
     if (state.status === "absent") return state;
     switch (event.type) {

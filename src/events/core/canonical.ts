@@ -51,8 +51,8 @@ function sortedMembers(members: Readonly<Record<string, unknown>>): readonly Mem
   if (names.length > orderNamesMax) return ordered(names);
   const joined = names.join();
   if (joined.length > orderLengthMax) return ordered(names);
-  const known = orders.get(joined);
-  const order = isOf(known, names) ? known : { names, members: ordered(names) };
+  const cached = orders.get(joined);
+  const order = isOf(cached, names) ? cached : { names, members: ordered(names) };
   orders.set(joined, order);
   recent.set(first, order);
   return order.members;
@@ -70,8 +70,8 @@ const ordered = (names: readonly string[]): readonly Member[] =>
  * storage: those belong to the store, and a log that was moved to another must still verify.
  */
 export function eventDigest(event: Recorded): Buffer {
-  const known = digests.get(event);
-  if (known !== undefined) return known;
+  const cached = digests.get(event);
+  if (cached !== undefined) return cached;
   const { id, stream, revision, type, data, metadata } = event;
   const fields = { data, id, metadata, revision: String(revision), stream, type };
   const digest = sha256(canonicalJson(fields));

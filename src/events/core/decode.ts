@@ -9,9 +9,9 @@ import { type Upcasters, upcast, upcasters } from "./upcast.ts";
 export function decode<Schemas extends EventSchemas>(
   schemas: Schemas,
   recorded: Recorded,
-  known: Upcasters = upcasters,
+  table: Upcasters = upcasters,
 ): Recorded<EventOf<Schemas>> {
-  const current = upcast(recorded, known);
+  const current = upcast(recorded, table);
   const { type } = current;
   const schema = Object.hasOwn(schemas, type) ? schemas[type] : undefined;
   if (schema === undefined) {

@@ -17,10 +17,10 @@ export type Upcasters = Readonly<Record<string, Upcaster>>;
 export const upcasters: Upcasters = {};
 
 /** The event as it is understood today; a type that changed twice goes both steps. */
-export function upcast<Event extends AnyEvent>(event: Event, known: Upcasters = upcasters): Event {
+export function upcast<Event extends AnyEvent>(event: Event, table: Upcasters = upcasters): Event {
   let current = event;
   for (;;) {
-    const step = Object.hasOwn(known, current.type) ? known[current.type] : undefined;
+    const step = Object.hasOwn(table, current.type) ? table[current.type] : undefined;
     if (step === undefined) return current;
     current = { ...current, type: step.to, data: step.upcast(current.data) };
   }
@@ -29,12 +29,12 @@ export function upcast<Event extends AnyEvent>(event: Event, known: Upcasters = 
 /** The types, and those that were stored under a former name and are read as one of them. */
 export function withFormerTypes(
   types: Iterable<string>,
-  known: Upcasters = upcasters,
+  table: Upcasters = upcasters,
 ): ReadonlySet<string> {
   const all = new Set(types);
   for (let size = -1; size !== all.size; ) {
     size = all.size;
-    for (const [former, { to }] of Object.entries(known)) if (all.has(to)) all.add(former);
+    for (const [former, { to }] of Object.entries(table)) if (all.has(to)) all.add(former);
   }
   return all;
 }
