@@ -91,13 +91,13 @@ export async function startHttp(platform: HttpPlatform): Promise<RunningHttp> {
     lockout,
     secondFactor: second,
   };
-  const made: { deps?: Deps; sweeper?: NodeJS.Timeout; healer?: Healer } = {};
+  const started: { deps?: Deps; sweeper?: NodeJS.Timeout; healer?: Healer } = {};
 
   const listening = await listen((url) => {
     const publicUrl = withoutTrailing(config.publicUrl ?? url, "/");
     const stores = { store, db, vault, blobs, git, queues };
     const sendsMail = config.smtpUrl !== undefined;
-    const known = { publicUrl, publicSshHost: config.publicSshHost };
+    const addresses = { publicUrl, publicSshHost: config.publicSshHost };
     const deps = {
       config: { ...config, sendsMail },
       ...stores,
@@ -106,26 +106,26 @@ export async function startHttp(platform: HttpPlatform): Promise<RunningHttp> {
       now,
       hash,
       log,
-      ...known,
+      ...addresses,
     };
     const { app, idempotency, refs } = buildService(deps);
-    made.deps = deps;
-    made.sweeper = sweepOften(idempotency.sweep, log);
-    made.healer = healOften(refs, now, log);
+    started.deps = deps;
+    started.sweeper = sweepOften(idempotency.sweep, log);
+    started.healer = healOften(refs, now, log);
     return app;
   }, config);
   log.info({ url: listening.url }, "answering requests");
 
   return {
     url: listening.url,
-    deps: made.deps as Deps,
+    deps: started.deps as Deps,
     async close() {
-      clearInterval(made.sweeper);
+      clearInterval(started.sweeper);
       // Agents repeat the request at the next process.
       endHeldPolls(onChange);
       endFeeds(onChange);
       await listening.close();
-      await made.healer?.close();
+      await started.healer?.close();
       await watching.close();
       await counters.close();
     },

@@ -59,7 +59,7 @@ export async function findManifest(directory: string): Promise<Manifest | undefi
   if (text === undefined) return undefined;
   try {
     const content: unknown = JSON.parse(text);
-    mustBeKnown(content, directory);
+    mustBeReadable(content, directory);
     return Manifest.parse(content);
   } catch (error) {
     if (error instanceof ConfigError) throw error;
@@ -69,7 +69,7 @@ export async function findManifest(directory: string): Promise<Manifest | undefi
 }
 
 /** @throws ConfigError */
-function mustBeKnown(manifest: unknown, directory: string): void {
+function mustBeReadable(manifest: unknown, directory: string): void {
   const { success, data } = z.object({ format: z.int() }).safeParse(manifest);
   if (!success || data.format <= backupFormat) return;
   throw new ConfigError(

@@ -124,11 +124,11 @@ const isStream = (body: Answer["body"]): body is Readable =>
 /**
  * RFC 9110, 13.1.2: any tag of the list, compared weakly.
  *
- * @param given If-None-Match of the request
+ * @param header If-None-Match of the request
  * @param tag with its quotes
  */
-export function carriesTag(given: string, tag: string): boolean {
+export function carriesTag(header: string, tag: string): boolean {
   const bare = (text: string) => text.trim().replace(/^W\//, "");
-  if (given === "" || tag === "") return false;
-  return given.trim() === "*" || given.split(",").some((one) => bare(one) === bare(tag));
+  if (header === "" || tag === "") return false;
+  return header.trim() === "*" || header.split(",").some((one) => bare(one) === bare(tag));
 }

@@ -92,8 +92,12 @@ type ProblemAnswer = Answer & Readonly<{ body: string; code: string }>;
 export function problemAnswer(error: unknown, url: string, requestId: string): ProblemAnswer {
   if (error instanceof HttpRefusal && error.document !== undefined) {
     const { status, code, headers, document } = error;
-    const kept = { ...headers, "Content-Type": "application/json", "Cache-Control": "no-store" };
-    return { status, code, headers: kept, body: JSON.stringify(document) };
+    const problemHeaders = {
+      ...headers,
+      "Content-Type": "application/json",
+      "Cache-Control": "no-store",
+    };
+    return { status, code, headers: problemHeaders, body: JSON.stringify(document) };
   }
   const { status, code, headers, extra, ...what } = explain(error);
   return {

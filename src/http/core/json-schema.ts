@@ -65,13 +65,17 @@ function require({ zodSchema, jsonSchema }: Overridden): void {
 }
 
 /** What is sent and what is answered may differ under one id (defaults, quoted forms): two names. */
-function nameFor(components: ReadonlyMap<string, Component>, id: string, made: Component): string {
-  const known = components.get(id);
-  if (known === undefined || text(known.schema) === text(made.schema)) return id;
-  invariant(known.io !== made.io, `two different schemas have the id ${id}`);
-  const other = `${id}${made.io === "input" ? "Input" : "Output"}`;
+function nameFor(
+  components: ReadonlyMap<string, Component>,
+  id: string,
+  component: Component,
+): string {
+  const existing = components.get(id);
+  if (existing === undefined || text(existing.schema) === text(component.schema)) return id;
+  invariant(existing.io !== component.io, `two different schemas have the id ${id}`);
+  const other = `${id}${component.io === "input" ? "Input" : "Output"}`;
   const twin = components.get(other);
-  const same = twin === undefined || text(twin.schema) === text(made.schema);
+  const same = twin === undefined || text(twin.schema) === text(component.schema);
   invariant(same, `two different schemas have the id ${id}`);
   return other;
 }

@@ -29,7 +29,7 @@ import { check, checked, invalid } from "./schema.ts";
 import { reportingTo, requestContext } from "./serve.ts";
 
 /** The input of an operation, as texts of a URL and a body before they are parsed. */
-export type Given = Readonly<{
+export type OperationInput = Readonly<{
   params?: Readonly<Record<string, string | number>>;
   query?: Readonly<Record<string, unknown>>;
   body?: unknown;
@@ -47,19 +47,26 @@ type InProject = RequestFor<"project:GUEST">;
  */
 export type OperationClient = Readonly<{
   /** @param reply the schema that the operation declares, which gives the answer its type */
-  one: <S extends z.ZodType>(operationId: string, reply: S, given: Given) => Promise<z.output<S>>;
+  one: <S extends z.ZodType>(
+    operationId: string,
+    reply: S,
+    input: OperationInput,
+  ) => Promise<z.output<S>>;
   list: <S extends z.ZodType>(
     operationId: string,
     item: S,
-    given: Given,
+    input: OperationInput,
   ) => Promise<Listed<z.output<S>>>;
-  stream: (operationId: string, given: Given) => Promise<StreamReply>;
+  stream: (operationId: string, input: OperationInput) => Promise<StreamReply>;
   /** For what it does. */
-  run: (operationId: string, given: Given) => Promise<void>;
+  run: (operationId: string, input: OperationInput) => Promise<void>;
   /** Whether the declared rights let the caller in. */
-  may: (operationId: string, params: NonNullable<Given["params"]>) => Promise<boolean>;
+  may: (operationId: string, params: NonNullable<OperationInput["params"]>) => Promise<boolean>;
   /** The project that the path names, when the declared rights let the caller in. */
-  project: (operationId: string, params: NonNullable<Given["params"]>) => Promise<InProject>;
+  project: (
+    operationId: string,
+    params: NonNullable<OperationInput["params"]>,
+  ) => Promise<InProject>;
 }>;
 
 export type OperationClientOptions = Readonly<{
@@ -89,43 +96,43 @@ export function operationClients(
     const { ctx, caller, command } = who;
     const deps = command === undefined ? serving.deps : reportingTo(serving.deps, command.progress);
     const machinery = { deps, gate: serving.gate, commandIdOf: commandIds(command?.id) };
-    const answer = async (route: Route, given: Given): Promise<unknown> => {
-      const params = mustBeParams(route, given.params ?? {});
+    const answer = async (route: Route, sent: OperationInput): Promise<unknown> => {
+      const params = mustBeParams(route, sent.params ?? {});
       const request = await enter(route, params, who, machinery);
-      const input = { params, ...inputOf(route, given), page: pageOf(route, given), request };
+      const input = { params, ...inputOf(route, sent), page: pageOf(route, sent), request };
       const share = caller.userId ?? neighbourhoodOf(peerOf(ctx));
-      const until = untilIn(given);
+      const until = untilIn(sent);
       return await asCaller(share, () => resultAt(route, input as HandlerInput, deps, until));
     };
-    const project: OperationClient["project"] = async (operationId, given) => {
+    const project: OperationClient["project"] = async (operationId, params) => {
       const route = routeOf(operationId);
-      const request = await enter(route, mustBeParams(route, given), who, machinery);
+      const request = await enter(route, mustBeParams(route, params), who, machinery);
       invariant("project" in request, "the operation is one of a project");
       // The declared access names a project, so the request holds it.
       return request as InProject;
     };
     return {
       project,
-      async one(operationId, reply, given) {
+      async one(operationId, reply, input) {
         const route = routeOf(operationId);
         invariant(route.reply === reply && route.list === undefined, "the reply is another one");
-        return (await answer(route, given)) as z.output<typeof reply>;
+        return (await answer(route, input)) as z.output<typeof reply>;
       },
-      async list(operationId, item, given) {
+      async list(operationId, item, input) {
         const route = routeOf(operationId);
         invariant(route.reply === item && route.list !== undefined, "the list is another one");
-        return (await answer(route, given)) as Listed<z.output<typeof item>>;
+        return (await answer(route, input)) as Listed<z.output<typeof item>>;
       },
-      async stream(operationId, given) {
+      async stream(operationId, input) {
         const route = routeOf(operationId);
         invariant(route.reply === "stream", "the operation sends a stream");
-        return (await answer(route, given)) as StreamReply;
+        return (await answer(route, input)) as StreamReply;
       },
-      run: async (operationId, given) => void (await answer(routeOf(operationId), given)),
-      async may(operationId, given) {
+      run: async (operationId, input) => void (await answer(routeOf(operationId), input)),
+      async may(operationId, params) {
         const route = routeOf(operationId);
         try {
-          await enter(route, mustBeParams(route, given), who, machinery);
+          await enter(route, mustBeParams(route, params), who, machinery);
           return true;
         } catch (error) {
           if (error instanceof Refusal) return false;
@@ -175,8 +182,8 @@ async function enter(
     return { caller, resolved };
   });
   const commandId = commandIdOf(route.operationId);
-  const made = { ...first, admission: recheck, commandId, immutable: {} };
-  return requestContext(ctx, deps, made);
+  const context = { ...first, admission: recheck, commandId, immutable: {} };
+  return requestContext(ctx, deps, context);
 }
 
 async function letsAnonymousRead(
@@ -223,28 +230,28 @@ function idOf(resolved: Resolved): string {
   return "team" in resolved ? resolved.team.id : resolved.company.id;
 }
 
-function mustBeParams(route: Route, given: NonNullable<Given["params"]>): Params {
-  const texts = Object.entries(given).map(([name, value]) => [name, String(value)] as const);
-  const params = readParams(route, Object.fromEntries(texts));
+function mustBeParams(route: Route, texts: NonNullable<OperationInput["params"]>): Params {
+  const entries = Object.entries(texts).map(([name, value]) => [name, String(value)] as const);
+  const params = readParams(route, Object.fromEntries(entries));
   if (params !== undefined) return params;
   throw new Refusal("not_found", "route.not_found", "There is nothing at this path.");
 }
 
 /** @throws Refusal 422 that lists every mistake in query and body */
-function inputOf(route: Route, given: Given) {
-  if (!isStorableValue([given.query, given.body])) {
+function inputOf(route: Route, input: OperationInput) {
+  if (!isStorableValue([input.query, input.body])) {
     const message = "It holds a NUL or half of a surrogate pair.";
     throw invalid([{ field: "", code: "error.field.invalid", message }]);
   }
-  const query = route.query && check(route.query, given.query ?? {});
-  const body = route.body && check(route.body, given.body ?? {});
+  const query = route.query && check(route.query, input.query ?? {});
+  const body = route.body && check(route.body, input.body ?? {});
   const errors = [query, body].flatMap((one) => (one?.ok === false ? one.errors : []));
   if (errors.length > 0) throw invalid(errors);
   return { query: query?.ok ? query.data : undefined, body: body?.ok ? body.data : undefined };
 }
 
 /** @throws Refusal 422 for what is neither a time nor a position */
-function untilIn({ asOf }: Given): Until | undefined {
+function untilIn({ asOf }: OperationInput): Until | undefined {
   if (asOf === undefined) return undefined;
   checked(AsOfQuery, { asOf });
   return untilOf(asOf);
@@ -252,7 +259,7 @@ function untilIn({ asOf }: Given): Until | undefined {
 
 const sizeDefault = 30;
 
-function pageOf({ list }: Route, { page }: Given): Part | undefined {
+function pageOf({ list }: Route, { page }: OperationInput): Part | undefined {
   if (list === undefined) return undefined;
   const { number, size } = page ?? { number: 0, size: sizeDefault };
   return pageRequest({ page: number, size });

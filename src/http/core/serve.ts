@@ -72,8 +72,8 @@ async function serveInOrder(
   const gateDeps = { deps, gate };
   const admitHere = () => admission((first) => admit(ctx, matched, gateDeps, first));
   // Under a key, an answer that is kept comes before everything that may have changed since.
-  const made = key === "" ? await admitHere() : undefined;
-  const caller = made?.first.caller ?? (await authenticate(ctx, matched, gateDeps));
+  const admitted = key === "" ? await admitHere() : undefined;
+  const caller = admitted?.first.caller ?? (await authenticate(ctx, matched, gateDeps));
 
   // A reader that stalls holds a process, or a file, for as long.
   if (route.reply === "stream" || route.alsoAs !== undefined) watchConnection(ctx, transferLimits);
@@ -96,8 +96,8 @@ async function serveInOrder(
       );
     };
     const answer =
-      made !== undefined
-        ? await run(deps, randomUUID(), made)
+      admitted !== undefined
+        ? await run(deps, randomUUID(), admitted)
         : await once(ctx, matched, { key, caller, body, admitHere, run }, { deps, idempotency });
     send(ctx, answer, immutable.tag);
     if (route.secret === true) ctx.set("Cache-Control", "no-store");
@@ -130,7 +130,7 @@ type AdmitHere = () => ReturnType<typeof admission>;
 type Run = (
   deps: Deps,
   commandId: string,
-  made: Awaited<ReturnType<typeof admission>>,
+  admitted: Awaited<ReturnType<typeof admission>>,
 ) => Promise<Answer>;
 
 /**
@@ -296,7 +296,7 @@ function uploadOf(ctx: Context, { upload }: Route): string {
   return upload === undefined ? "" : ctx.get("content-length");
 }
 
-type Made = Admitted &
+type AdmittedRequest = Admitted &
   Readonly<{
     /** Checked before the first event of the request. */
     admission: () => Promise<unknown>;
@@ -305,8 +305,12 @@ type Made = Admitted &
   }>;
 
 /** What handlers receive about a request, once its caller is known. */
-export function requestContext(ctx: Context, deps: Deps, made: Made): RequestContext {
-  const { caller, resolved, admission, commandId, immutable } = made;
+export function requestContext(
+  ctx: Context,
+  deps: Deps,
+  admitted: AdmittedRequest,
+): RequestContext {
+  const { caller, resolved, admission, commandId, immutable } = admitted;
   const { requestId } = stateOf(ctx);
   const ip = peerOf(ctx);
   let metadata: Promise<EventMetadata> | undefined;

@@ -1,6 +1,6 @@
 import type { Context } from "koa";
 
-import { nowKnown } from "../../platform/event-loop/operation.ts";
+import { completeOperation } from "../../platform/event-loop/operation.ts";
 import { neighbourhoodOf } from "../../platform/network.ts";
 import { peerOf } from "./peer.ts";
 import type { Problem } from "./problem.ts";
@@ -24,11 +24,11 @@ export function stateOf(ctx: Pick<Context, "state">): RequestState {
 /** Which operation a request turned out to be. @throws Refusal `operation.suspended` (503) */
 export function noteOperation(ctx: Context, operationId: string): void {
   stateOf(ctx).operationId = operationId;
-  nowKnown({ name: operationId });
+  completeOperation({ name: operationId });
 }
 
 /** Who sent a request, once that was checked. @throws Refusal `operation.suspended` (503) */
 export function noteCaller(ctx: Context, userId: string | null): void {
   if (userId !== null) stateOf(ctx).userId = userId;
-  nowKnown({ caller: userId ?? neighbourhoodOf(peerOf(ctx)) });
+  completeOperation({ caller: userId ?? neighbourhoodOf(peerOf(ctx)) });
 }

@@ -82,11 +82,11 @@ function within<Result>(operation: Operation, run: () => Result): Result {
 }
 
 /** More is known of the present operation. @throws Refusal `operation.suspended` (503) */
-export function nowKnown(known: Partial<Running>): void {
+export function completeOperation(details: Partial<Running>): void {
   const operation = current();
   if (operation === undefined) return;
-  operation.name = known.name ?? operation.name;
-  operation.caller = known.caller ?? operation.caller;
+  operation.name = details.name ?? operation.name;
+  operation.caller = details.caller ?? operation.caller;
   if (operation === shown) show(operation);
   mustNotBeSuspended(operation);
 }

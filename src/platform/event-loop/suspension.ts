@@ -10,13 +10,13 @@ let kills: readonly Kill[] = [];
 let untilByOperation: ReadonlyMap<string, number> = new Map();
 
 /** What the file of kills holds, of all processes on the data directory. */
-export function learnKills(known: readonly Kill[]): void {
-  kills = known;
-  untilByOperation = suspensions(known);
+export function learnKills(recent: readonly Kill[]): void {
+  kills = recent;
+  untilByOperation = suspensions(recent);
 }
 
 /** Of the last day, of all processes on the data directory. */
-export const knownKills = (): readonly Kill[] => kills;
+export const recentKills = (): readonly Kill[] => kills;
 
 /** 0 when it is not suspended. */
 export function suspendedForMs(operation: Running, now: number): number {
@@ -25,9 +25,9 @@ export function suspendedForMs(operation: Running, now: number): number {
 }
 
 /** Until when each operation of a caller is suspended, as far as it was killed often enough. */
-export function suspensions(known: readonly Kill[]): ReadonlyMap<string, number> {
+export function suspensions(recent: readonly Kill[]): ReadonlyMap<string, number> {
   const byOperation = new Map<string, number[]>();
-  for (const { at, running } of known) {
+  for (const { at, running } of recent) {
     if (running === undefined) continue;
     const key = keyOf(running);
     byOperation.set(key, [...(byOperation.get(key) ?? []), at]);

@@ -53,7 +53,7 @@ export type NewRun = Omit<JobRunRow, Later | Ending | "cancels_gracefully"> &
   Readonly<{ cancels_gracefully?: boolean }>;
 
 /** One that an agent has been given. */
-export type GivenRun = NewRun &
+export type AssignedRun = NewRun &
   Readonly<{
     /** Position of the event that gave the job to the agent. */
     given_position: bigint;
@@ -65,7 +65,7 @@ export type GivenRun = NewRun &
  *
  * @param run its contact is the moment at which it was given
  */
-export async function beginRun(db: Knex, run: GivenRun): Promise<void> {
+export async function beginRun(db: Knex, run: AssignedRun): Promise<void> {
   const anew = { confirmed_at: null, canceling_until: null, over_at: null };
   const going = { cancels_gracefully: false, ...anew, ...run };
   await db("public.job_run")

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { expect } from "chai";
 
 import { putTables, tableLines } from "../../../src/cli/backup/tables.ts";
-import { beginRun, type GivenRun } from "../../../src/platform/job-log/store.ts";
+import { type AssignedRun, beginRun } from "../../../src/platform/job-log/store.ts";
 import { testDatabase } from "../../support/store/database.ts";
 
 const { db } = await testDatabase();
@@ -19,7 +19,7 @@ async function* given(lines: readonly string[]): AsyncGenerator<string> {
   yield* lines;
 }
 
-async function givenRun(given_position = 1n, over: Partial<GivenRun> = {}) {
+async function givenRun(given_position = 1n, over: Partial<AssignedRun> = {}) {
   const of = { job_id: randomUUID(), project_id: randomUUID(), agent_id: randomUUID() };
   const run = { ...of, attempt: 1, token_hash: "hash", contact_at: new Date() };
   await beginRun(db, { ...run, given_position, ...over });

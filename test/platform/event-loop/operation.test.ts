@@ -5,7 +5,7 @@ import { expect } from "chai";
 import {
   asOperation,
   bindOperation,
-  nowKnown,
+  completeOperation,
   showOperationsIn,
 } from "../../../src/platform/event-loop/operation.ts";
 import { OperationMemory } from "../../../src/platform/event-loop/operation-memory.ts";
@@ -50,10 +50,13 @@ describe("the operation that the event loop runs", () => {
   it("is refused as soon as it is known to be a suspended one", async () => {
     await whileSuspended([{ name: "createIssue", caller: "user-1" }], async () => {
       await asOperation({ name: "http", caller: "network" }, async () => {
-        nowKnown({ name: "createIssue" });
+        completeOperation({ name: "createIssue" });
         expect(running()).to.deep.equal({ name: "createIssue", caller: "network" });
-        nowKnown({ caller: "user-2" });
-        expect(() => nowKnown({ caller: "user-1" })).to.throw(Refusal, "suspended for you");
+        completeOperation({ caller: "user-2" });
+        expect(() => completeOperation({ caller: "user-1" })).to.throw(
+          Refusal,
+          "suspended for you",
+        );
       });
     });
   });

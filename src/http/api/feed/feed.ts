@@ -79,11 +79,11 @@ async function answer({ query, request, filter, mustStillMay }: FeedRequest, dep
   const streams = request.header("accept").includes("text/event-stream") || lastEventId !== "";
   if (!streams) return page(deps, filter, query);
   const hub = hubOf(deps);
-  const given =
+  const requested =
     lastEventId === ""
       ? { field: "after", position: query.after }
       : { field: "Last-Event-ID", position: lastEventId };
-  const start = await startOf(deps, given);
+  const start = await startOf(deps, requested);
   const { userId: callerId, expiresAt } = request;
   const reading = { hub, deps, filter, after: start, callerId, expiresAt, mustStillMay };
   const stream = new FeedStream(reading);
@@ -97,11 +97,11 @@ async function answer({ query, request, filter, mustStillMay }: FeedRequest, dep
 /** @throws Refusal 422 for a position that is none, or that lies ahead */
 async function startOf(
   { db }: Pick<Deps, "db">,
-  { field, position: given }: Readonly<{ field: string; position: string | undefined }>,
+  { field, position: requested }: Readonly<{ field: string; position: string | undefined }>,
 ): Promise<bigint> {
   const newest = await newestPosition(db);
-  if (given === undefined) return newest;
-  const position = Position.safeParse(given);
+  if (requested === undefined) return newest;
+  const position = Position.safeParse(requested);
   if (position.success && BigInt(position.data) <= newest) return BigInt(position.data);
   const message = "The feed has no such position. Give the id of an event that it sent.";
   throw invalid([{ field, code: "feed.position", message }]);

@@ -43,11 +43,11 @@ export type ConnectionMethods<
   body: Body;
   view: View;
   /** @throws Refusal 422 for errors that the schema cannot detect */
-  detailsOf: (given: Given<Kind, Body>, deps: Deps) => Promise<ConnectionDetails>;
+  detailsOf: (input: ConnectionInput<Kind, Body>, deps: Deps) => Promise<ConnectionDetails>;
   viewOf: (connection: ConnectionOf<Kind>, deps: Deps) => Promise<z.input<View>>;
 }>;
 
-export type Given<Kind extends ConnectionKind, Body extends z.ZodType> = Readonly<{
+export type ConnectionInput<Kind extends ConnectionKind, Body extends z.ZodType> = Readonly<{
   id: LoginConnectionId;
   body: z.output<Body>;
   /** As it is before a change: what is not sent again (a secret) stays. */

@@ -8,8 +8,8 @@ import type { Deps } from "../../core/deps.ts";
 import type { Route } from "../../core/route.ts";
 import { bool } from "../../core/schema.ts";
 import {
+  type ConnectionInput,
   connectionRoutes,
-  type Given,
   mustBeCertificates,
   sealedFor,
   wrongField,
@@ -99,16 +99,16 @@ export const ldapConnectionRoutes: readonly Route[] = connectionRoutes({
   body: NewConnection,
   view: ConnectionView,
 
-  async detailsOf(given, deps) {
-    const { caCert: _c, bindPassword: _p, ...plain } = given.body;
+  async detailsOf(input, deps) {
+    const { caCert: _c, bindPassword: _p, ...plain } = input.body;
     mustBeReachable(plain, deps);
     const mistake = await filterMistake(plain.userFilter);
     if (mistake !== undefined) throw wrongField("userFilter", "ldap.filter_invalid", mistake);
     return {
       kind: "LDAP",
       ...plain,
-      ...(await sealedCa(given, deps)),
-      ...(await sealedBind(given, deps)),
+      ...(await sealedCa(input, deps)),
+      ...(await sealedBind(input, deps)),
     };
   },
 
@@ -146,7 +146,7 @@ function mustBeReachable(
 }
 
 async function sealedCa(
-  { id, body }: Given<"LDAP", typeof NewConnection>,
+  { id, body }: ConnectionInput<"LDAP", typeof NewConnection>,
   deps: Deps,
 ): Promise<Pick<LdapDetails, "caCert" | "caCertDigest">> {
   if (body.caCert.trim() === "") return { caCert: null, caCertDigest: "" };
@@ -160,7 +160,7 @@ type Destination = Pick<LdapDetails, (typeof destination)[number]>;
 
 /** A password that is not sent again stays. */
 async function sealedBind(
-  { id, body, before }: Given<"LDAP", typeof NewConnection>,
+  { id, body, before }: ConnectionInput<"LDAP", typeof NewConnection>,
   deps: Deps,
 ): Promise<Pick<LdapDetails, "bindPassword" | "bindPasswordDigest">> {
   const { bindDn, bindPassword: sent } = body;

@@ -6,7 +6,7 @@ import { OutboundRefused } from "../../../platform/outbound/url.ts";
 import type { Deps } from "../../core/deps.ts";
 import type { Route } from "../../core/route.ts";
 import { bool } from "../../core/schema.ts";
-import { connectionRoutes, type Given, sealedFor, wrongField } from "./connection.ts";
+import { type ConnectionInput, connectionRoutes, sealedFor, wrongField } from "./connection.ts";
 import { oidcEndpoints } from "./oidc-endpoint.ts";
 
 /** RFC 6749, 3.3. */
@@ -67,10 +67,10 @@ export const oidcConnectionRoutes: readonly Route[] = connectionRoutes({
   body: NewConnection,
   view: ConnectionView,
 
-  async detailsOf(given, deps) {
-    const { name, issuer, clientId, scopes, trustEmail, allowRegistration } = given.body;
+  async detailsOf(input, deps) {
+    const { name, issuer, clientId, scopes, trustEmail, allowRegistration } = input.body;
     mustBeIssuer(issuer, deps);
-    const secret = await sealedSecret(given, deps);
+    const secret = await sealedSecret(input, deps);
     const plain = { name, trustEmail, issuer, clientId, scopes, registers: allowRegistration };
     return { kind: "OIDC", ...plain, ...secret };
   },
@@ -112,7 +112,7 @@ type Destination = Pick<OidcDetails, (typeof destination)[number]>;
 
 /** A secret that is not sent again stays, while it goes to the same provider as the same client. */
 async function sealedSecret(
-  { id, body, before }: Given<"OIDC", typeof NewConnection>,
+  { id, body, before }: ConnectionInput<"OIDC", typeof NewConnection>,
   deps: Deps,
 ): Promise<Pick<OidcDetails, "clientSecret" | "clientSecretDigest">> {
   const sent = body.clientSecret;

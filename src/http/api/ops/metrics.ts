@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Middleware } from "koa";
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 
-import { knownKills } from "../../../platform/event-loop/suspension.ts";
+import { recentKills } from "../../../platform/event-loop/suspension.ts";
 import { limitFigures } from "../../../platform/limit.ts";
 import { Refusal } from "../../../platform/refusal.ts";
 import { lags, projectionStatuses } from "../../../projections/status.ts";
@@ -227,7 +227,7 @@ function gaugeKills(registry: Registry): () => void {
   });
   return () => {
     gauge.reset();
-    for (const { role, running } of knownKills()) {
+    for (const { role, running } of recentKills()) {
       gauge.inc({ role, operation: running?.name ?? "none" });
     }
   };

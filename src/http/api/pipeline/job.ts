@@ -17,7 +17,7 @@ import {
   reading,
   writing,
 } from "./found.ts";
-import { GivenVariables, variableRecord } from "./pipeline.ts";
+import { VariableList, variableRecord } from "./pipeline.ts";
 import { JobView, jobView } from "./view.ts";
 
 const path = `${base}/job/{localId}` as const;
@@ -91,7 +91,7 @@ function mustHoldNoSecretsOfOthers(
 }
 
 const PlayOrder = z
-  .object({ variables: GivenVariables.meta({ description: "For this run only." }) })
+  .object({ variables: VariableList.meta({ description: "For this run only." }) })
   .default({})
   .meta({ id: "JobPlay" });
 
@@ -109,12 +109,12 @@ const postPlay = route({
   reply: JobView,
   async handle({ params, body, request }, deps) {
     const { job, pipeline } = await mustFindJob(deps, request, params.localId);
-    const given = variableRecord(body.variables);
-    if (Object.keys(given).length > 0) mustHoldNoSecretsOfOthers(pipeline, request.userId);
+    const values = variableRecord(body.variables);
+    if (Object.keys(values).length > 0) mustHoldNoSecretsOfOthers(pipeline, request.userId);
     const variables =
-      Object.keys(given).length === 0
+      Object.keys(values).length === 0
         ? null
-        : await deps.vault.seal(projectSubject(request.project.id), JSON.stringify(given));
+        : await deps.vault.seal(projectSubject(request.project.id), JSON.stringify(values));
     await request.executeProcess(async (metadata) => {
       const initiator = { by: request.userId, metadata };
       return { position: await playJob(deps, pipeline, job, variables, initiator) };

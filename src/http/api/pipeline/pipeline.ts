@@ -95,7 +95,7 @@ const getPipelineJobs = route({
 
 const variableName = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
-export const GivenVariables = z
+export const VariableList = z
   .array(
     z.object({
       key: z.string().regex(variableName, "Use letters, digits and underscores.").max(255),
@@ -105,8 +105,8 @@ export const GivenVariables = z
   .max(200)
   .nullish();
 
-export const variableRecord = (given: z.output<typeof GivenVariables>): Record<string, string> =>
-  Object.fromEntries((given ?? []).map(({ key, value }) => [key, value]));
+export const variableRecord = (list: z.output<typeof VariableList>): Record<string, string> =>
+  Object.fromEntries((list ?? []).map(({ key, value }) => [key, value]));
 
 const StartOrder = z
   .object({
@@ -120,7 +120,7 @@ const StartOrder = z
         examples: ["main"],
       }),
     isTag: bool().nullish().meta({ description: "Required with refName." }),
-    variables: GivenVariables.meta({ description: "For this pipeline only." }),
+    variables: VariableList.meta({ description: "For this pipeline only." }),
   })
   .refine(({ refName, isTag }) => !refName || typeof isTag === "boolean", {
     path: ["isTag"],

@@ -28,7 +28,7 @@ import { type Route, route } from "../../core/route.ts";
 import { bool, instant, invalid } from "../../core/schema.ts";
 import { toView } from "../../core/view.ts";
 import { base, mustFindPipeline, reading, writing } from "./found.ts";
-import { GivenVariables, mustHaveStarted, variableRecord } from "./pipeline.ts";
+import { mustHaveStarted, VariableList, variableRecord } from "./pipeline.ts";
 import { PipelineView, pipelineView } from "./view.ts";
 
 const path = `${base}/schedule` as const;
@@ -77,13 +77,13 @@ const NewSchedule = z
     timezone: Fields.timezone.default("UTC"),
     isTag: Fields.isTag.default(false),
     active: Fields.active.default(true),
-    variables: GivenVariables,
+    variables: VariableList,
   })
   .meta({ id: "NewPipelineSchedule" });
 const ChangedSchedule = z
   .object(Fields)
   .partial()
-  .extend({ variables: GivenVariables })
+  .extend({ variables: VariableList })
   .meta({ id: "ChangedPipelineSchedule" });
 
 type Writing = RequestFor<"project:DEVELOPER">;
@@ -138,9 +138,9 @@ async function mustExist(
 async function sealedVariables(
   { vault }: Deps,
   { project }: Pick<Writing, "project">,
-  given: z.output<typeof GivenVariables>,
+  list: z.output<typeof VariableList>,
 ): Promise<ScheduleSettings["variables"]> {
-  const variables = variableRecord(given);
+  const variables = variableRecord(list);
   if (Object.keys(variables).length === 0) return null;
   return vault.seal(projectSubject(project.id), JSON.stringify(variables));
 }

@@ -28,7 +28,7 @@ import { type Route, route } from "../../core/route.ts";
 import { instant } from "../../core/schema.ts";
 import { toView } from "../../core/view.ts";
 import { base, mustFindPipeline, plainOrigin, tag } from "./found.ts";
-import { GivenVariables, mustHaveStarted, variableRecord } from "./pipeline.ts";
+import { mustHaveStarted, VariableList, variableRecord } from "./pipeline.ts";
 import { PipelineView, pipelineView } from "./view.ts";
 
 const path = `${base}/trigger` as const;
@@ -113,7 +113,7 @@ const Triggered = z
       .min(1)
       .max(255)
       .meta({ examples: ["main"] }),
-    variables: GivenVariables,
+    variables: VariableList,
   })
   .meta({ id: "TriggeredPipeline" });
 

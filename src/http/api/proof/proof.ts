@@ -88,9 +88,9 @@ const getProof = route({
     .meta({ id: "InclusionProof" }),
   errors: [404],
   async handle({ query }, { db }) {
-    const given = query.size === undefined ? undefined : BigInt(query.size);
-    const { index, hashOf, ...whole } = await findLeaf(db, BigInt(query.position), given);
-    const size = sizeIn(whole.size, "size", given);
+    const requested = query.size === undefined ? undefined : BigInt(query.size);
+    const { index, hashOf, ...whole } = await findLeaf(db, BigInt(query.position), requested);
+    const size = sizeIn(whole.size, "size", requested);
     if (index === undefined) {
       throw new Refusal("not_found", "log.not_found", "No event has this position.");
     }
@@ -117,22 +117,22 @@ const getConsistency = route({
     .meta({ id: "ConsistencyProof" }),
   async handle({ query }, { db }) {
     const from = BigInt(query.from);
-    const given = query.to === undefined ? undefined : BigInt(query.to);
+    const requested = query.to === undefined ? undefined : BigInt(query.to);
     const { size, hashes } = await rangeHashes(db, (whole) => {
-      const to = sizeIn(whole, "to", given);
+      const to = sizeIn(whole, "to", requested);
       if (from > to) throw wrongSize("from", "The earlier tree is larger than the later one.");
       return consistencyPath(from, to);
     });
     const texts = hashes.map((hash) => hash.toString("base64"));
-    return { from: query.from, to: Number(given ?? size), hashes: texts };
+    return { from: query.from, to: Number(requested ?? size), hashes: texts };
   },
 });
 
 /** @throws Refusal 422 when the log has fewer events */
-function sizeIn(size: bigint, field: string, given: bigint | undefined): bigint {
-  if (given === undefined) return size;
-  if (given > size) throw wrongSize(field, `The log has ${size} events.`);
-  return given;
+function sizeIn(size: bigint, field: string, requested: bigint | undefined): bigint {
+  if (requested === undefined) return size;
+  if (requested > size) throw wrongSize(field, `The log has ${size} events.`);
+  return requested;
 }
 
 const wrongSize = (field: string, message: string): Refusal =>

@@ -82,14 +82,14 @@ export const tagChangeRoutes: readonly Route[] = [createTag, deleteTag];
 
 export type NewTag = z.output<typeof NewTag>;
 
-export type MadeTag = Readonly<{
+export type CreatedTag = Readonly<{
   commitId: string;
   /** Log position that shows it; the caller waits for it, or for a later one of its own. */
   position: bigint | undefined;
 }>;
 
 /** @throws Refusal 403 `tag.protected`, 404 for an unknown target, 422 `tag.exists` */
-export async function makeTag(tag: NewTag, request: Writing, deps: Deps): Promise<MadeTag> {
+export async function makeTag(tag: NewTag, request: Writing, deps: Deps): Promise<CreatedTag> {
   const ref = tagPrefix + tag.tagName;
   const commitId = await commitToTag(tag, request, deps);
   const plan = async (repository: Repository) => {

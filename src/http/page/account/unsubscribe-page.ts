@@ -21,7 +21,7 @@ const showUnsubscribe = page({
   access: "anonymous",
   query: Query,
   async handle({ query: { token } }, deps) {
-    mustBeKnown(token, deps);
+    mustBeValid(token, deps);
     return {
       title: "Stop notifications",
       body: (base) => html`<div class="narrow"><div class="card">
@@ -44,7 +44,7 @@ const submitUnsubscribe = page({
   ignoresBody: true,
   query: Query,
   async handle({ query: { token }, visit }, deps) {
-    await setNotificationMail(mustBeKnown(token, deps), false, visit, deps);
+    await setNotificationMail(mustBeValid(token, deps), false, visit, deps);
     return {
       title: "Notifications stopped",
       body: () =>
@@ -59,7 +59,7 @@ const submitUnsubscribe = page({
 export const unsubscribePages: readonly PageRoute[] = [showUnsubscribe, submitUnsubscribe];
 
 /** @throws Refusal 422 `link.invalid` */
-function mustBeKnown(token: string, { vault }: Pick<Deps, "vault">): UserId {
+function mustBeValid(token: string, { vault }: Pick<Deps, "vault">): UserId {
   const userId = readUnsubscribeToken(vault, token);
   if (userId !== undefined) return userId;
   throw new Refusal("unprocessable", "link.invalid", "This link is not valid.");

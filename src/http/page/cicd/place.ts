@@ -1,4 +1,4 @@
-import type { Given } from "../../core/operation-client.ts";
+import type { OperationInput } from "../../core/operation-client.ts";
 import type { Names } from "../common/address.ts";
 import { type Html, html } from "../core/html.ts";
 import type { Visit } from "../core/route.ts";
@@ -13,7 +13,7 @@ import {
 /** The operations among these whose declared rights let the visitor in: only then are they offered. */
 export async function openTo<Id extends string>(
   { operations }: Pick<Visit, "operations">,
-  params: NonNullable<Given["params"]>,
+  params: NonNullable<OperationInput["params"]>,
   operationIds: readonly Id[],
 ): Promise<ReadonlySet<Id>> {
   const open = await Promise.all(operationIds.map((id) => operations.may(id, params)));

@@ -1,6 +1,6 @@
 import type { z } from "zod";
 
-import type { Given } from "../../core/operation-client.ts";
+import type { OperationInput } from "../../core/operation-client.ts";
 import type { RoutePath } from "../../core/route.ts";
 import { type Html, html } from "../core/html.ts";
 import { formStart, withoutStart } from "../core/once.ts";
@@ -50,7 +50,7 @@ export function button(
 export const mayPress = async (
   { session, operations }: Visit,
   operationId: string,
-  params: NonNullable<Given["params"]>,
+  params: NonNullable<OperationInput["params"]>,
 ): Promise<boolean> => session !== undefined && (await operations.may(operationId, params));
 
 type TextForm = Readonly<{ id: string; label: string; words: string; fields?: Fields }>;

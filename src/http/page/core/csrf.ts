@@ -12,8 +12,8 @@ export function csrfToken(vault: Vault, cookie: string): string {
 }
 
 /** @throws Refusal 403 `form.expired` */
-export function mustHoldCsrf(expected: string, given: unknown): void {
-  if (typeof given === "string" && isSame(given, expected)) return;
+export function mustHoldCsrf(expected: string, sent: unknown): void {
+  if (typeof sent === "string" && isSame(sent, expected)) return;
   const message = "This form is no longer good. Go back, load the page again and repeat it.";
   throw new Refusal("forbidden", "form.expired", message);
 }

@@ -64,12 +64,12 @@ export async function onceSent(
       try {
         const answer = await run({ id: commandId, progress });
         shown = answer;
-        if (isOutcome(answer)) return kept(answer, base);
+        if (isOutcome(answer)) return storedAnswer(answer, base);
       } catch (error) {
         if (!(error instanceof Refusal) || error.kind === "unavailable") throw error;
         refused = error;
       }
-      return notKept;
+      return notStored;
     },
   );
   if (refused !== undefined) throw refused;
@@ -80,7 +80,7 @@ const digestOf = (value: unknown): string =>
   createHash("sha256").update(JSON.stringify(value)).digest("base64url");
 
 /** Only answers that are texts are kept. */
-const notKept = { status: 303, headers: {}, body: Buffer.alloc(0) };
+const notStored = { status: 303, headers: {}, body: Buffer.alloc(0) };
 
 type Outcome = Extract<PageAnswer, { title: string } | { redirect: string }>;
 
@@ -89,7 +89,7 @@ const isOutcome = (answer: PageAnswer): answer is Outcome =>
   "redirect" in answer ||
   ("title" in answer && (answer.status ?? 200) === 200 && answer.cookies === undefined);
 
-const Kept = z.union([
+const StoredAnswer = z.union([
   z.object({ redirect: z.string() }),
   z.object({
     title: z.string(),
@@ -100,8 +100,8 @@ const Kept = z.union([
 ]);
 
 /** As the body, which is sealed: a token may be in either. */
-function kept(answer: Outcome, base: string): Answer {
-  const outcome: z.input<typeof Kept> =
+function storedAnswer(answer: Outcome, base: string): Answer {
+  const outcome: z.input<typeof StoredAnswer> =
     "redirect" in answer
       ? { redirect: answer.redirect }
       : {
@@ -115,7 +115,7 @@ function again(body: Answer["body"]): PageAnswer {
   invariant(typeof body === "string", "an outcome is a text");
   // What a release before kept has no body; the form was sent, and its page says how it is now.
   if (body === "") return { redirect: "/console" };
-  const outcome = Kept.parse(JSON.parse(body));
+  const outcome = StoredAnswer.parse(JSON.parse(body));
   if ("redirect" in outcome) return outcome;
   const { title, markup, lead, wide } = outcome;
   return {

@@ -164,7 +164,7 @@ async function servePage(
   );
   const fields = route.method === "post" ? await fieldsOf(ctx, route, csrf, deps) : {};
   await recheck();
-  const made = { ...found, admission: recheck, commandId: randomUUID(), immutable: {} };
+  const context = { ...found, admission: recheck, commandId: randomUUID(), immutable: {} };
   // Not spread: spreading would evaluate the lazy properties of the context each time.
   const given = { params, ...inputOf(route, ctx, fields) };
   const known = { session, csrf, cookie: (name: CookieName) => cookies.read(ctx, name) };
@@ -180,7 +180,7 @@ async function servePage(
     });
     const here = { here: ctx.path + ctx.search, operations: operations };
     const reportingDeps = command === undefined ? deps : reportingTo(deps, command.progress);
-    const under = { ...made, commandId: command?.id ?? made.commandId };
+    const under = { ...context, commandId: command?.id ?? context.commandId };
     const visit: Visit = Object.assign(requestContext(ctx, reportingDeps, under), known, here);
     const handle = () => route.handle({ ...given, visit }, reportingDeps);
     return asCaller(share, handle, command === undefined ? clientSignal(ctx) : undefined);

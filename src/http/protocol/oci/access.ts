@@ -53,7 +53,7 @@ export async function containerAccess(
   const { publicUrl } = deps;
   const actions = right === "read" ? "pull" : "pull,push";
   const scope = `repository:${name.full}:${actions}${right === "read" ? "" : mountScope(ctx)}`;
-  const { caller, grant } = await known(ctx, scope, deps);
+  const { caller, grant } = await authenticated(ctx, scope, deps);
   const opened = grant?.access[name.full] ?? [];
   if (grant !== undefined && !opened.includes(actionOf(right))) {
     throw challenge(publicUrl, scope, "insufficient_scope");
@@ -83,8 +83,11 @@ function mountScope({ query }: Pick<Context, "query">): string {
 }
 
 /** For `/v2/` itself: whether the credentials are good. @throws HttpRefusal 401 */
-export async function mustBeKnown(ctx: Context, deps: ContainerAccessDeps): Promise<Caller> {
-  const { caller, grant } = await known(ctx, undefined, deps);
+export async function mustBeAuthenticated(
+  ctx: Context,
+  deps: ContainerAccessDeps,
+): Promise<Caller> {
+  const { caller, grant } = await authenticated(ctx, undefined, deps);
   if (caller.userId === null && grant === undefined) throw challenge(deps.publicUrl, undefined);
   return caller;
 }
@@ -99,7 +102,7 @@ const catalogName = "registry:catalog";
  * @throws HttpRefusal 401 for callers without credentials or a token for it, Refusal 403 for a missing scope
  */
 export async function catalogCaller(ctx: Context, deps: ContainerAccessDeps): Promise<Caller> {
-  const { caller, grant } = await known(ctx, catalogScope, deps);
+  const { caller, grant } = await authenticated(ctx, catalogScope, deps);
   if (grant === undefined) {
     if (caller.userId === null && caller.job === undefined)
       throw challenge(deps.publicUrl, catalogScope);
@@ -110,7 +113,7 @@ export async function catalogCaller(ctx: Context, deps: ContainerAccessDeps): Pr
   return caller;
 }
 
-async function known(
+async function authenticated(
   ctx: Context,
   scope: string | undefined,
   deps: ContainerAccessDeps,

@@ -19,7 +19,7 @@ import {
   catalogCaller,
   containerAccess,
   issueToken,
-  mustBeKnown,
+  mustBeAuthenticated,
 } from "./access.ts";
 import { blobCalls } from "./blob.ts";
 import type { ContainerCall, ContainerRequest } from "./call.ts";
@@ -71,7 +71,7 @@ async function answer(ctx: Context, deps: Using): Promise<void> {
   const isRead = ctx.method === "GET" || ctx.method === "HEAD";
   const plain = ctx.path.replace(/\/$/, "");
   if (plain === "/v2" && isRead) {
-    const caller = await mustBeKnown(ctx, deps);
+    const caller = await mustBeAuthenticated(ctx, deps);
     await deps.limit(ctx, caller, peerOf(ctx));
     return send(ctx, jsonAnswer(200, {}), undefined);
   }
