@@ -3,7 +3,7 @@ import type { z } from "zod";
 import { AgentView } from "../../api/agent/view.ts";
 import type { Names } from "../common/address.ts";
 import { button, simpleAct } from "../common/form.ts";
-import type { Shown } from "../common/form-page.ts";
+import type { TitledPage } from "../common/form-page.ts";
 import { inProject } from "../common/frame.ts";
 import { pager, pageSize } from "../common/pager.ts";
 import { brief, empty, nothing, seen, when } from "../common/piece.ts";
@@ -31,7 +31,7 @@ type Listed = Readonly<{
 export async function agentsPage(
   { params, number = 0, visit, registration }: Listed,
   deps: PageDeps,
-): Promise<Shown> {
+): Promise<TitledPage> {
   const { names: of, lead } = await inProject(visit.operations, params);
   const base = baseOf(deps);
   const input = { params, page: { number, size: pageSize } };

@@ -47,11 +47,11 @@ const tokenPage = ({ path, apiOperation, ...declared }: TokenPage): PageRoute =>
     path: `/page${at}/${path}`,
     access: "session",
     async handle({ params, visit }, deps) {
-      const shown = await visit.operations.one(apiOperation, RegistrationInfoView, { params });
+      const info = await visit.operations.one(apiOperation, RegistrationInfoView, { params });
       const mayReset = await visit.operations.may("resetProjectAgentRegistration", params);
       const registration = (base: string, of: Names) =>
         section(
-          tokenPiece(shown, mayReset && `${base}/page${agentsPath(of)}/registration/reset`, visit),
+          tokenPiece(info, mayReset && `${base}/page${agentsPath(of)}/registration/reset`, visit),
         );
       return await agentsPage({ params, visit, registration }, deps);
     },

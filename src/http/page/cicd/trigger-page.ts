@@ -2,7 +2,7 @@ import { z } from "zod";
 import { CreatedTriggerView, TriggerView } from "../../api/pipeline/trigger.ts";
 import type { Names } from "../common/address.ts";
 import { button, simpleAct } from "../common/form.ts";
-import type { Shown } from "../common/form-page.ts";
+import type { TitledPage } from "../common/form-page.ts";
 import { inProject } from "../common/frame.ts";
 import { PageNumber, pager, pageSize } from "../common/pager.ts";
 import { brief, empty, when } from "../common/piece.ts";
@@ -39,7 +39,7 @@ type Listed = Readonly<{
   token?: string;
 }>;
 
-async function triggersPage(listed: Listed, deps: PageDeps): Promise<Shown> {
+async function triggersPage(listed: Listed, deps: PageDeps): Promise<TitledPage> {
   const { params, number = 0, visit, sheet = { typed: {} }, token } = listed;
   const { names: of, lead } = await inProject(visit.operations, params);
   const base = baseOf(deps);
@@ -117,8 +117,8 @@ const createTrigger = page({
       created = await visit.operations.one("createPipelineTrigger", CreatedTriggerView, given);
     } catch (error) {
       const failure = failureOf(error, visit);
-      const shown = await triggersPage({ params, visit, sheet: { typed, failure } }, deps);
-      return { ...shown, status: failure.status };
+      const answer = await triggersPage({ params, visit, sheet: { typed, failure } }, deps);
+      return { ...answer, status: failure.status };
     }
     return await triggersPage({ params, visit, token: created.token }, deps);
   },

@@ -3,8 +3,8 @@ import { createHash } from "node:crypto";
 import { type Option, type Sheet, type Typed, textOf } from "../common/sheet.ts";
 
 /** Changes with what a form shows: what `mustBeAsSeen` compares for a thing without a time of its change. */
-export const versionOf = (shown: Typed): string =>
-  createHash("sha256").update(JSON.stringify(shown)).digest("base64url");
+export const versionOf = (typed: Typed): string =>
+  createHash("sha256").update(JSON.stringify(typed)).digest("base64url");
 
 /** The form without a secret that was typed into it, and beside its field that it is needed again. */
 export function withoutSecret(sheet: Sheet, field: string): Sheet {

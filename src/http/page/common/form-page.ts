@@ -26,7 +26,7 @@ import {
 import { baseOf } from "./text.ts";
 
 /** A page with a body of its own, no redirect and no file. */
-export type Shown = Extract<PageAnswer, { title: string }>;
+export type TitledPage = Extract<PageAnswer, { title: string }>;
 
 const Filled = z.record(
   z.string().max(100),
@@ -42,7 +42,7 @@ type FormPages<Path extends RoutePath, Params> = Readonly<{
   show: (
     input: Readonly<{ params: Params; sheet: Sheet; visit: LoggedIn }>,
     deps: PageDeps,
-  ) => Promise<Shown>;
+  ) => Promise<TitledPage>;
   /** Calls the operations. @returns where the person goes then */
   send: (
     input: Readonly<{ params: Params; typed: Typed; visit: LoggedIn }>,
@@ -86,8 +86,8 @@ function bothPages<Params>({
         } catch (error) {
           failure = failureOf(error, visit);
         }
-        const shown = await show({ ...input, sheet: { typed: input.typed, failure } }, deps);
-        return { ...shown, status: failure.status };
+        const answer = await show({ ...input, sheet: { typed: input.typed, failure } }, deps);
+        return { ...answer, status: failure.status };
       },
     }),
   ];

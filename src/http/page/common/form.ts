@@ -13,7 +13,7 @@ import {
   type Visit,
 } from "../core/route.ts";
 import type { Names } from "./address.ts";
-import type { Shown } from "./form-page.ts";
+import type { TitledPage } from "./form-page.ts";
 import { inProject } from "./frame.ts";
 import {
   areaField,
@@ -128,20 +128,20 @@ async function refusedPage<Params>(
   error: unknown,
   { declared, params, typed, visit }: Refused<Params>,
   deps: PageDeps,
-): Promise<Shown> {
+): Promise<TitledPage> {
   const { back, again = sameText, textIs } = declared;
   const { errors: all, ...failure } = failureOf(error, visit);
   const errors = all.map((one) => (one.field === textIs ? { ...one, field: "text" } : one));
   const sheet = { typed, failure: { ...failure, errors } };
   const base = baseOf(deps);
   const project = isInProject(params) ? await inProject(visit.operations, params) : undefined;
-  const shown = again({ action: base + visit.here, sheet, visit });
+  const piece = again({ action: base + visit.here, sheet, visit });
   return {
     title: "Not done",
     wide: true,
     ...(project !== undefined && { lead: project.lead() }),
     status: failure.status,
-    body: () => html`<section>${sheetNotice(sheet, ["text"])}${shown}
+    body: () => html`<section>${sheetNotice(sheet, ["text"])}${piece}
 <p><a href="${base}${back({ ...params, ...project?.names }, firstOf(typed))}">Back</a></p></section>`,
   };
 }

@@ -32,8 +32,10 @@ export function brief(text: string, lengthMax = 120): string {
 
 /** The name of a file: nothing in it is taken for a space. */
 export function briefName(name: string, lengthMax = 120): string {
-  const shown = seen(name);
-  return shown.length <= lengthMax ? shown : `${shown.slice(0, lengthMax).toWellFormed()}…`;
+  const printable = seen(name);
+  return printable.length <= lengthMax
+    ? printable
+    : `${printable.slice(0, lengthMax).toWellFormed()}…`;
 }
 
 /** An instant of an answer, as text and for programs. */

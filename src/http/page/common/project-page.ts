@@ -10,7 +10,7 @@ import {
   type Visit,
 } from "../core/route.ts";
 import type { Names } from "./address.ts";
-import type { Shown } from "./form-page.ts";
+import type { TitledPage } from "./form-page.ts";
 import { inProject, type Tab } from "./frame.ts";
 import { baseOf } from "./text.ts";
 
@@ -27,7 +27,7 @@ type ProjectPage<Path extends RoutePath, Query> = Pick<PageRoute, "anonymousWhen
       input: Awaited<ReturnType<typeof inProject>> &
         Readonly<{ params: ParamsIn<Path> & Names; query: Query; visit: Visit; base: string }>,
       deps: PageDeps,
-    ) => Promise<Shown | Extract<PageAnswer, { redirect: string }>>;
+    ) => Promise<TitledPage | Extract<PageAnswer, { redirect: string }>>;
   }>;
 
 /** A page of a project, below the head that all of them share. */
@@ -44,8 +44,8 @@ export function projectPage<const Path extends RoutePath, Query = undefined>({
       const [of, given] = [params as unknown as ParamsIn<Path> & Names, query as Query];
       const place = await inProject(visit.operations, of);
       const input = { ...place, params: of, query: given, visit, base: baseOf(deps) };
-      const shown = await show(input, deps);
-      return "redirect" in shown ? shown : { wide: true, lead: place.lead(tab), ...shown };
+      const answer = await show(input, deps);
+      return "redirect" in answer ? answer : { wide: true, lead: place.lead(tab), ...answer };
     },
   });
 }

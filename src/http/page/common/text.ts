@@ -36,7 +36,7 @@ export const pastNotice = (now: string, asOf: string): Html =>
 
 /** A text as it is, its beginning when it is long. */
 export function plainPiece(text: string): Html {
-  const shown = text.slice(0, plainLengthMax).toWellFormed();
-  return html`<pre class="plain" tabindex="0">${shown}</pre>
-${text.length > shown.length && html`<p class="hint">Only the beginning is shown.</p>`}`;
+  const beginning = text.slice(0, plainLengthMax).toWellFormed();
+  return html`<pre class="plain" tabindex="0">${beginning}</pre>
+${text.length > beginning.length && html`<p class="hint">Only the beginning is shown.</p>`}`;
 }

@@ -107,7 +107,7 @@ const showIssue = projectPage({
       page,
       asOf,
     });
-    const shown = await commentPieces(base, comments.items, location);
+    const pieces = await commentPieces(base, comments.items, location);
     const mayEdit = asOf === undefined && (await mayEditHere(params, visit, deps));
     const now = base + issuePath(of, issue.localId);
     const address = now + queryOf({ asOf });
@@ -116,7 +116,7 @@ const showIssue = projectPage({
       title: `${brief(issue.title)} (#${issue.localId})`,
       body: () => html`${asOf !== undefined && pastNotice(now, asOf)}
 <div class="two"><div><section aria-label="Description">${text}</section>
-${pages}${shown}${pages}${asOf === undefined && actions(base, of, issue, { visit, mayEdit })}</div>${sidePiece(base, issue)}</div>`,
+${pages}${pieces}${pages}${asOf === undefined && actions(base, of, issue, { visit, mayEdit })}</div>${sidePiece(base, issue)}</div>`,
     };
   },
 });

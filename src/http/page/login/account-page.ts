@@ -21,7 +21,7 @@ import { showingRefusals } from "../core/shown-refusal.ts";
 /** The pages that the links of mails lead to, and those where users request such mails. */
 
 const Token = z.string().max(200).catch("");
-const Shown = z.object({ token: Token.optional() });
+const TokenQuery = z.object({ token: Token.optional() });
 
 const names = {
   alias: z.string().max(nameLengthMax).optional(),
@@ -30,7 +30,7 @@ const names = {
 const Names = z.object(names).catch({});
 
 /** What fills in a form: the token of the link, and the names that were typed. */
-type Given = Readonly<{ token: string }> & z.output<typeof Names>;
+type AccountInput = Readonly<{ token: string }> & z.output<typeof Names>;
 
 type Form = Readonly<{
   title: string;
@@ -45,7 +45,7 @@ type AccountForm<Sent> = Readonly<{
   path: `/${string}`;
   operationIds: readonly [show: string, submit: string];
   sent: z.ZodType<Sent>;
-  form: (given: Given, visit: Visit) => Form;
+  form: (account: AccountInput, visit: Visit) => Form;
   /** Does what the button says. */
   submit: (
     input: Readonly<{ sent: Sent; token: string; visit: Visit }>,
@@ -60,15 +60,15 @@ type AccountForm<Sent> = Readonly<{
 function accountForm<Sent extends object>(declared: AccountForm<Sent>): readonly PageRoute[] {
   const { path, operationIds, sent: form, submit } = declared;
   const [showId, submitId] = operationIds;
-  const show = (visit: Visit, given: Given, wrong?: string) =>
-    formPage(path, visit, declared.form(given, visit), wrong);
+  const show = (visit: Visit, account: AccountInput, wrong?: string) =>
+    formPage(path, visit, declared.form(account, visit), wrong);
   return [
     page({
       method: "get",
       path,
       operationId: showId,
       access: "anonymous",
-      query: Shown,
+      query: TokenQuery,
       handle: async ({ query, visit }) => show(visit, { token: query.token ?? "" }),
     }),
     page({
@@ -81,7 +81,7 @@ function accountForm<Sent extends object>(declared: AccountForm<Sent>): readonly
         const { visit } = input;
         // The schema's type is lost among those of all pages.
         const sent = input.form as Sent;
-        const { token = "" } = Shown.parse(sent);
+        const { token = "" } = TokenQuery.parse(sent);
         return showingRefusals(
           ["unprocessable", "forbidden"],
           () => submit({ sent, token, visit }, deps),
@@ -133,7 +133,7 @@ const newPassword = [
 const confirmPages = accountForm({
   path: linkPaths.EMAIL_CONFIRMATION,
   operationIds: ["showEmailConfirmation", "confirmEmailByPage"],
-  sent: Shown,
+  sent: TokenQuery,
   form: ({ token }) => ({
     title: "Confirm your e-mail",
     button: "Confirm",
@@ -148,7 +148,7 @@ const confirmPages = accountForm({
 const takeBackPages = accountForm({
   path: linkPaths.EMAIL_TAKE_BACK,
   operationIds: ["showEmailTakeBack", "takeBackEmailByPage"],
-  sent: Shown,
+  sent: TokenQuery,
   form: ({ token }) => ({
     title: "Take your e-mail address back",
     button: "Take back",
@@ -212,7 +212,7 @@ const requestPages = (path: `/account/${string}`, command: RecoveryCommandType, 
     },
   });
 
-const registrationFields = ({ alias, email }: Given) =>
+const registrationFields = ({ alias, email }: AccountInput) =>
   html`${field("alias", "Alias", "text", "username", alias)}
 ${field("email", "E-mail", "email", "email", email)}
 ${field("password", "Password", "password", "new-password")}`;
@@ -222,10 +222,10 @@ const registerPages = accountForm({
   path: registerPath,
   operationIds: ["showRegistration", "registerByPage"],
   sent: z.looseObject(names),
-  form: (given) => ({
+  form: (account) => ({
     title: "Create an account",
     button: "Create",
-    fields: registrationFields(given),
+    fields: registrationFields(account),
   }),
   async submit({ sent, visit }, deps) {
     const user = await register(checked(Registration, sent), visit, deps);
@@ -243,8 +243,8 @@ const invitationPages = accountForm({
   path: invitationPath,
   operationIds: ["showInvitation", "acceptInvitationByPage"],
   sent: z.looseObject({ token: Token.optional() }),
-  form(given, { session }) {
-    const { token } = given;
+  form(account, { session }) {
+    const { token } = account;
     const intro = "You were invited.";
     if (session !== undefined) {
       return { title: "Join", button: "Join", fields: hiddenToken(token), intro };
@@ -253,7 +253,7 @@ const invitationPages = accountForm({
     return {
       title: "Create an account to join",
       button: "Create and join",
-      fields: html`${hiddenToken(token)}${registrationFields(given)}`,
+      fields: html`${hiddenToken(token)}${registrationFields(account)}`,
       intro,
       rest: (base) => html`<p><a href="${base}/login?returnTo=${here}">I have an account</a></p>`,
     };

@@ -59,19 +59,19 @@ export async function accountOf(
   deps: Deps,
 ): Promise<UserId> {
   const linked = await linkedAccount(commandDeps(deps), identityOf(authenticated));
-  if (linked?.exists) return await shown(linked, deps);
+  if (linked?.exists) return await visibleUser(linked, deps);
   const email = Email.safeParse(authenticated.person.email);
   const holder = email.success ? await findLogin(deps.db, email.data) : undefined;
   if (holder === undefined) return await register(authenticated, email.data, visit, deps);
   // It may be the account that this person, logging in twice at once, was given a moment ago.
   const meanwhile = await linkedAccount(commandDeps(deps), identityOf(authenticated));
-  if (meanwhile?.exists) return await shown(meanwhile, deps);
+  if (meanwhile?.exists) return await visibleUser(meanwhile, deps);
   mustBeLinkable(holder, authenticated);
   return await connect(authenticated, holder.id, "email", visit, deps);
 }
 
 /** The account may have been made a moment ago, by the same person who logs in twice at once. */
-async function shown({ userId, position }: Linked, deps: Deps): Promise<UserId> {
+async function visibleUser({ userId, position }: Linked, deps: Deps): Promise<UserId> {
   await untilVisible(deps.visible, position);
   return userId;
 }
@@ -138,14 +138,14 @@ async function register(
     aliasWish: person.aliasWish,
   };
   const { userId } = await visit.executeProcess(async (metadata) => {
-    const made = await registerIdentity(
+    const registered = await registerIdentity(
       commandDeps(deps),
       identityOf(authenticated),
       newUser,
       metadata,
     );
-    const introduced = await introduce(made.userId, person, visit, deps);
-    return introduced === undefined ? made : { ...made, ...introduced };
+    const introduced = await introduce(registered.userId, person, visit, deps);
+    return introduced === undefined ? registered : { ...registered, ...introduced };
   });
   deps.log.info({ userId, kind, connection: connection.id }, "account made by login");
   return userId;

@@ -79,7 +79,7 @@ export const logout = page({
   },
 });
 
-type Shown = Readonly<{
+type LoginForm = Readonly<{
   visit: Visit;
   links: readonly OfferedLink[];
   returnTo: string;
@@ -87,14 +87,14 @@ type Shown = Readonly<{
   wrong?: string;
 }>;
 
-async function loginForm(shown: Shown, deps: PageDeps): Promise<PageAnswer> {
-  const { links, wrong } = shown;
+async function loginForm(form: LoginForm, deps: PageDeps): Promise<PageAnswer> {
+  const { links, wrong } = form;
   const settings = await deps.settings();
   const withPassword = isOffered("BASIC", settings);
   const parts = (base: string): Html => html`<div class="narrow">
 ${notice(wrong)}
 <div class="card">
-${withPassword && passwordForm(base, shown)}
+${withPassword && passwordForm(base, form)}
 ${withPassword && links.length > 0 && html`<p class="or">or</p>`}
 ${links.map(({ title, path }) => html`<a class="button quiet wide" href="${base}${path}">${title}</a>`)}
 ${withPassword && accountLinks(base, settings)}
@@ -104,7 +104,7 @@ ${!withPassword && links.length === 0 && html`<p>There is no way to log in here 
   return { title: "Log in", body: parts, status: wrong === undefined ? 200 : 403 };
 }
 
-function passwordForm(base: string, { visit, returnTo, login = "" }: Shown): Html {
+function passwordForm(base: string, { visit, returnTo, login = "" }: LoginForm): Html {
   return html`<form method="post" action="${base}/login">
 ${csrfField(visit.csrf)}
 <input type="hidden" name="returnTo" value="${returnTo}">

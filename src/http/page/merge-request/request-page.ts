@@ -5,7 +5,7 @@ import { ApprovalView } from "../../api/merge-request/approve.ts";
 import { MergeRequestView } from "../../api/merge-request/schema.ts";
 import { PipelineView } from "../../api/pipeline/view.ts";
 import { type Names, projectPath } from "../common/address.ts";
-import type { Shown } from "../common/form-page.ts";
+import type { TitledPage } from "../common/form-page.ts";
 import type { inProject } from "../common/frame.ts";
 import { PageNumber } from "../common/pager.ts";
 import { brief, labelPiece, people, person, seen, statusPiece, when } from "../common/piece.ts";
@@ -120,7 +120,7 @@ type Past = Readonly<{
 }>;
 
 /** The request as it was, without what is known of today alone. */
-const pastPage = (base: string, { names, request, asOf, text, said, lead }: Past): Shown => ({
+const pastPage = (base: string, { names, request, asOf, text, said, lead }: Past): TitledPage => ({
   title: `${brief(request.title)} (!${request.localId})`,
   wide: true,
   lead: lead("merge-requests"),

@@ -104,11 +104,11 @@ const dayMs = 24 * 60 * 60_000;
 function everyDay(some: readonly AuditDay[]): readonly AuditDay[] {
   const last = some.at(-1);
   if (last === undefined) return [];
-  const known = new Map(some.map((one) => [one.day, one.positions]));
+  const positionsByDay = new Map(some.map((one) => [one.day, one.positions]));
   return Array.from({ length: daysMax }, (_, index) => {
     const at = new Date(Date.parse(last.day) - (daysMax - 1 - index) * dayMs);
     const day = at.toISOString().slice(0, 10);
-    return { day, positions: known.get(day) ?? 0 };
+    return { day, positions: positionsByDay.get(day) ?? 0 };
   });
 }
 

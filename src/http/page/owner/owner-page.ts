@@ -21,7 +21,7 @@ import { Optional } from "../issue/issue-page.ts";
 const Paged = z.object({ page: PageNumber });
 const membersMax = 100;
 
-type Shown = Readonly<{
+type ProjectCells = Readonly<{
   title: string;
   ownerAlias: string;
   alias: string;
@@ -29,7 +29,7 @@ type Shown = Readonly<{
   isPrivate: boolean;
 }>;
 
-function projectTable(base: string, projects: readonly Shown[]): Html {
+function projectTable(base: string, projects: readonly ProjectCells[]): Html {
   if (projects.length === 0)
     return empty("No projects.", "Projects that you may see are listed here.");
   const rows = projects.map(({ ownerAlias, alias, title, description, isPrivate }) =>
@@ -43,7 +43,7 @@ function projectTable(base: string, projects: readonly Shown[]): Html {
   return tableOf("Projects", ["Project", "Title", "Description", "Seen by"], rows);
 }
 
-const shownRow = (one: ProjectRow): Shown => ({
+const shownRow = (one: ProjectRow): ProjectCells => ({
   title: one.title,
   ownerAlias: one.owner_alias,
   alias: one.alias,

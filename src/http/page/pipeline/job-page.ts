@@ -55,7 +55,7 @@ const showJob = projectPage({
 ${started}${artifacts.items.length > 0 && html`<section aria-labelledby="artifacts"><h2 id="artifacts">Artifacts</h2>${artifactTable(base, artifacts.items)}</section>`}
 <section aria-labelledby="log"><h2 id="log">Log</h2>${log && partsPiece(base + jobPath(names, job.localId), log)}
 ${log === undefined && !moves && nothing(started ? "A job that starts a pipeline has no log." : "The log is empty.")}
-<div class="log code"${moves && html` data-live-log="${live}"`}>${log?.shown}</div>
+<div class="log code"${moves && html` data-live-log="${live}"`}>${log?.piece}</div>
 ${log !== undefined && html`<p><a href="${whole}">Whole log as text</a></p>`}</section>`,
     };
   },

@@ -142,8 +142,8 @@ const cellsOf = ({ id, started_at, finished_at }: JobRow): readonly [string, str
 ];
 
 /** Those that are not as known. */
-const changedOf = (now: Statuses, known: Statuses): Statuses =>
-  new Map([...now].filter(([id, value]) => known.get(id) !== value));
+const changedOf = (now: Statuses, sent: Statuses): Statuses =>
+  new Map([...now].filter(([id, value]) => sent.get(id) !== value));
 
 /**
  * Statuses by the id of the pipeline or the job: all first, then those that changed. The same, as events named `cells`,
@@ -155,7 +155,7 @@ async function* statusEvents(
   id: string | undefined,
 ): AsyncGenerator<string> {
   const { signal } = request;
-  let known: Statuses = new Map();
+  let sent: Statuses = new Map();
   let knownCells: Statuses = new Map();
   let sentAt = Date.now();
   yield ": statuses\n\n";
@@ -165,12 +165,12 @@ async function* statusEvents(
     if (pipeline === undefined) break;
     const jobs = await allJobs(deps.db, id);
     const now: Statuses = new Map([pipeline, ...jobs].map((each) => [each.id, each.status]));
-    const changed = changedOf(now, known);
+    const changed = changedOf(now, sent);
     if (changed.size > 0) {
       yield event("0", Object.fromEntries(changed));
       sentAt = Date.now();
     }
-    known = now;
+    sent = now;
     const nowInCells: Statuses = new Map(jobs.flatMap(cellsOf));
     const cells = changedOf(nowInCells, knownCells);
     if (cells.size > 0) yield `event: cells\n${event("0", Object.fromEntries(cells))}`;

@@ -21,7 +21,7 @@ const mark =
   /^section_(start|end):\d{1,15}:([\w.-]{1,200})(?:\[([^\]\r]{0,200})\])?\r?(?:\u001b\[0K)?/;
 
 export type LogPart = Readonly<{
-  shown: Html;
+  piece: Html;
   /** From 0. */
   part: number;
   parts: number;
@@ -49,7 +49,7 @@ export async function logPart(
   const part = Math.min(wanted.part ?? parts - 1, parts - 1);
   const { text, at } = await textOf(deps, found, part, parts, wanted.isOver);
   const lines = text === "" ? [] : text.replace(/\n$/, "").split("\n");
-  return { shown: linesPiece(lines, part, wanted.whole), part, parts, at, lines: lines.length };
+  return { piece: linesPiece(lines, part, wanted.whole), part, parts, at, lines: lines.length };
 }
 
 /** Whole lines: a part begins behind the first newline of its bytes and ends with that of the next. */
@@ -90,14 +90,14 @@ const lineId = (number: number, part: number): string =>
   part === 0 ? `L${number}` : `L${part}-${number}`;
 
 /** One line with its number, as a link to it. */
-export function linePiece(markup: string, { number, time }: Shown, part: number): string {
+export function linePiece(markup: string, { number, time }: NumberedLine, part: number): string {
   const id = lineId(number, part);
   // A time is digits and signs only: see logLine.
   const title = time === undefined ? "" : ` title="${time}"`;
   return `<div class="line" id="${id}"${title}><a class="n" href="#${id}" aria-label="Line ${number}">${number}</a><code>${markup}</code></div>\n`;
 }
 
-type Shown = Readonly<{ number: number; time: string | undefined }>;
+type NumberedLine = Readonly<{ number: number; time: string | undefined }>;
 
 /** The first lines of a part, and how many more there are. */
 export function linesPiece(lines: readonly string[], part: number, whole: string): Html {

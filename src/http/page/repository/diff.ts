@@ -19,7 +19,7 @@ const words: Readonly<Record<ChangedFile["changeType"], string>> = {
   COPY: "copied",
 };
 
-export type ShownDiff = Readonly<{
+export type FileDiff = Readonly<{
   file: ChangedFile;
   /** Without lines: the address that shows the file alone. */
   alone: string;
@@ -37,7 +37,7 @@ export type LineParts = Readonly<{
 }>;
 
 /** What changed in one file, as a table: numbers before and after, and the line. */
-export function diffPiece({ file, alone, lines, parts = {} }: ShownDiff): Html {
+export function diffPiece({ file, alone, lines, parts = {} }: FileDiff): Html {
   const from =
     file.changeType === "RENAME"
       ? html`<span class="hint">${seen(file.oldPath)} →</span> `
@@ -75,7 +75,7 @@ function lineOf(line: Line, commentAt: LineParts["commentAt"]): Html {
   if (type === "separator") return html`<tr class="gap"><td colspan="4">${body}</td></tr>\n`;
   const isLong = body.length > lineLengthMax;
   // It is escaped.
-  const shown = isLong
+  const content = isLong
     ? `${body.slice(0, lineLengthMax).toWellFormed()}…`
     : new Html(highLightBody);
   const link = (own: number | null) =>
@@ -86,6 +86,6 @@ function lineOf(line: Line, commentAt: LineParts["commentAt"]): Html {
     addLineNumber === null
       ? [link(removeLineNumber), null]
       : [removeLineNumber, link(addLineNumber)];
-  return html`<tr class="op-${op}" id="l-${id}"><td class="n">${before}</td><td class="n">${after}</td><td class="m">${marks[op]}</td><td><code>${shown}</code></td></tr>
+  return html`<tr class="op-${op}" id="l-${id}"><td class="n">${before}</td><td class="n">${after}</td><td class="m">${marks[op]}</td><td><code>${content}</code></td></tr>
 `;
 }

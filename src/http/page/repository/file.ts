@@ -87,8 +87,8 @@ function line(number: number, text: string, coloured: string | undefined): Html 
   const isLong = text.length > lineLengthMax;
   const cut = isLong ? `${text.slice(0, lineLengthMax).toWellFormed()}…` : text;
   // What highlight.js makes is escaped.
-  const shown = coloured === undefined || isLong ? cut : new Html(coloured);
-  return html`<tr id="L${number}"><td class="n"><a href="#L${number}" aria-label="Line ${number}">${number}</a></td><td><code>${shown}</code></td></tr>
+  const content = coloured === undefined || isLong ? cut : new Html(coloured);
+  return html`<tr id="L${number}"><td class="n"><a href="#L${number}" aria-label="Line ${number}">${number}</a></td><td><code>${content}</code></td></tr>
 `;
 }
 

@@ -130,11 +130,11 @@ const showReleases = projectPage({
       ReleaseView,
       input,
     );
-    const shown = await Promise.all(items.map((release) => releasePiece(base, names, release)));
+    const pieces = await Promise.all(items.map((release) => releasePiece(base, names, release)));
     const address = `${base}${projectPath(names)}/release`;
     return {
       title: "Releases",
-      body: () => html`${shown.length === 0 && html`<section>${empty("No releases.", "A release offers the files of a version, with words about what is new.")}</section>`}${shown}
+      body: () => html`${pieces.length === 0 && html`<section>${empty("No releases.", "A release offers the files of a version, with words about what is new.")}</section>`}${pieces}
 ${pager({ address, number: query.page, size: 10, total: totalElements })}`,
     };
   },

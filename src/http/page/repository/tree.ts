@@ -25,18 +25,18 @@ export async function treePiece(
 ): Promise<Readonly<{ table: Html; entries: readonly TreeEntry[] }>> {
   const entries = (await repository.objects.tree(treeId)) ?? [];
   const sorted = [...entries.filter(isDirectory), ...entries.filter((one) => !isDirectory(one))];
-  const shown = sorted.slice(0, entriesMax);
+  const listed = sorted.slice(0, entriesMax);
   const prefix = path === "" ? "" : `${path}/`;
   const link = (entry: TreeEntry): Html =>
     entry.kind === "submodule"
       ? html`${seen(entry.name)}`
       : html`<a href="${base}${filePath(names, revision, prefix + entry.name)}">${seen(entry.name)}${isDirectory(entry) && "/"}</a>`;
   const table = html`${entries.length === 0 && nothing("The directory is empty.")}
-<ul class="tree">${shown.map(
+<ul class="tree">${listed.map(
     (entry) =>
       html`<li class="k-${entry.kind}">${link(entry)} <span class="hint">${kinds[entry.kind]}</span></li>`,
   )}</ul>
-${sorted.length > shown.length && html`<p class="hint">The first ${shown.length} of ${sorted.length} entries.</p>`}`;
+${sorted.length > listed.length && html`<p class="hint">The first ${listed.length} of ${sorted.length} entries.</p>`}`;
   return { table, entries };
 }
 
