@@ -232,9 +232,9 @@ async function unpackEntry(
   { content, signal }: Unpacking,
 ): Promise<void> {
   if (isDirectory(entry)) {
-    const known = await lstat(target).catch(() => undefined);
-    if (known === undefined) await mkdir(target, { mode: 0o755 });
-    else if (!known.isDirectory()) throw new Error(`${nameOf(entry)} is no directory here.`);
+    const existing = await lstat(target).catch(() => undefined);
+    if (existing === undefined) await mkdir(target, { mode: 0o755 });
+    else if (!existing.isDirectory()) throw new Error(`${nameOf(entry)} is no directory here.`);
     return;
   }
   // A directory stays, and what follows fails.

@@ -8,7 +8,7 @@ export type Passed = Readonly<{
   /** For the client of the engine, which passes those that `--env` names. */
   environment: Readonly<Record<string, string>>;
   /** Names of variables that cannot be passed. */
-  left: readonly string[];
+  omitted: readonly string[];
 }>;
 
 /**
@@ -51,13 +51,13 @@ function mayBeRead(name: string): boolean {
 export function passedOf(variables: ReadonlyMap<string, string>): Passed {
   const lines: string[] = [];
   const environment: Record<string, string> = {};
-  const left: string[] = [];
+  const omitted: string[] = [];
   for (const [name, value] of variables) {
     if (plain.test(value) && value === value.trim()) lines.push(`${name}=${value}\n`);
-    else if (mayBeRead(name)) left.push(name);
+    else if (mayBeRead(name)) omitted.push(name);
     else environment[name] = value;
   }
-  return { file: lines.join(""), environment, left };
+  return { file: lines.join(""), environment, omitted };
 }
 
 /**

@@ -32,8 +32,8 @@ export function checkedImageName(name: string): string {
   const isName = /^[a-z\d[][\w.:/@[\]-]*$/i.test(name) && name.length <= lengthMax;
   const isOfMachine = transports.test(name) || imageId.test(name);
   if (isName && isHost && rest.every(Boolean) && !isOfMachine) return name;
-  const shown = JSON.stringify(name.slice(0, lengthMax));
-  throw new JobFailure("runner_configuration_error", `${shown} is not the name of an image.`);
+  const quoted = JSON.stringify(name.slice(0, lengthMax));
+  throw new JobFailure("runner_configuration_error", `${quoted} is not the name of an image.`);
 }
 
 const dockerHub = "docker.io";

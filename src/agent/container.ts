@@ -87,14 +87,15 @@ const labelsOf = ({ mark }: Marked): readonly string[] => [
  * @throws Error unless no container is left: what a live one does to files would mislead the agent
  */
 async function remove(engine: Engine, label: string): Promise<void> {
-  const made = await listed(engine, ["ps", "--all"], label);
-  if (engine.owner !== undefined) for (const each of made) await takeBack(engine, each);
-  await removeMade(engine, label);
-  const left = await listed(engine, ["ps", "--all"], label);
-  if (left.length > 0) throw new Error(`Containers could not be removed: ${left.join(", ")}`);
+  const found = await listed(engine, ["ps", "--all"], label);
+  if (engine.owner !== undefined) for (const each of found) await takeBack(engine, each);
+  await removeLabelled(engine, label);
+  const remaining = await listed(engine, ["ps", "--all"], label);
+  if (remaining.length > 0)
+    throw new Error(`Containers could not be removed: ${remaining.join(", ")}`);
 }
 
-async function removeMade(engine: Engine, label: string): Promise<void> {
+async function removeLabelled(engine: Engine, label: string): Promise<void> {
   const all = await listed(engine, ["ps", "--all"], label);
   if (all.length > 0) await engine.call(["rm", "--force", "--volumes", "--", ...all]);
   const networks = await listed(engine, ["network", "ls"], label);
@@ -188,12 +189,12 @@ type Fields = Wanted &
   Readonly<{ entrypoint: readonly string[] | undefined; user: string | undefined }>;
 
 /** @throws JobFailure */
-function fieldsOf(given: JobImage, { settings, environment: { expand } }: Starting): Fields {
-  const { platform, user } = given.executor_opts?.docker ?? {};
+function fieldsOf(image: JobImage, { settings, environment: { expand } }: Starting): Fields {
+  const { platform, user } = image.executor_opts?.docker ?? {};
   return {
-    name: checkedImageName(expand(given.name)),
-    policies: policiesOf(given.pull_policy, settings.pullPolicies),
-    entrypoint: given.entrypoint ?? undefined,
+    name: checkedImageName(expand(image.name)),
+    policies: policiesOf(image.pull_policy, settings.pullPolicies),
+    entrypoint: image.entrypoint ?? undefined,
     // Variables that are not set leave none.
     user: expand(user ?? "") || undefined,
     platform: expand(platform ?? "") || undefined,
@@ -209,13 +210,13 @@ function policiesOf(
   wanted: readonly string[],
   allowed: readonly PullPolicy[],
 ): readonly PullPolicy[] {
-  const known = wanted.map((each) => {
+  const allowedPolicies = wanted.map((each) => {
     const policy = allowed.find((one) => one === each);
     if (policy !== undefined) return policy;
     const message = `pull_policy ${each} is not allowed by this agent, which allows ${allowed.join(", ")}.`;
     throw new JobFailure("runner_configuration_error", message);
   });
-  return known.length === 0 ? allowed.slice(0, 1) : known;
+  return allowedPolicies.length === 0 ? allowed.slice(0, 1) : allowedPolicies;
 }
 
 /** Options, image and command. Options take one word: further words of the entrypoint precede the command. */
@@ -229,7 +230,7 @@ function runOf(of: Fields, image: Image, command: readonly string[]): readonly s
   ];
 }
 
-type GivenService = Readonly<{ service: JobService; of: Fields }>;
+type WantedService = Readonly<{ service: JobService; of: Fields }>;
 
 /** Every job has its own, also one without services: others would reach it in the default network. */
 async function makeNetwork(starting: Starting): Promise<void> {
@@ -238,22 +239,22 @@ async function makeNetwork(starting: Starting): Promise<void> {
   await mustDo(starting, args, { what: "The network of the job" });
 }
 
-async function startServices(given: readonly GivenService[], starting: Starting): Promise<void> {
+async function startServices(wanted: readonly WantedService[], starting: Starting): Promise<void> {
   const { engine, signal, log } = starting;
   const services: Service[] = [];
-  for (const each of given) services.push(await startService(each, starting));
+  for (const each of wanted) services.push(await startService(each, starting));
   const warn = (text: string): void => log.warn(text);
   await Promise.all(services.map((each) => awaitService(each, { engine, signal, warn })));
 }
 
-async function startService({ service, of }: GivenService, starting: Starting): Promise<Service> {
+async function startService({ service, of }: WantedService, starting: Starting): Promise<Service> {
   const { place, environment, engine, log } = starting;
   const image = await imageOf(of, starting);
   const { name } = of;
   const names = hostNamesOf(name, environment.expand(service.alias));
   log.write(`Starting service ${name} as ${names.join(", ")}\n`);
   const passed = passedOf(variablesOf(service, starting));
-  for (const each of passed.left) log.warn(leftText(each, name));
+  for (const each of passed.omitted) log.warn(leftText(each, name));
   const what = `The service ${name}`;
   const container = await passing(passed, place.root, (options) => {
     const args = [
@@ -307,11 +308,12 @@ async function mustDo(
 ): Promise<string> {
   const { makeMs = makeMsDefault } = settings;
   const making = engine.call(args, { env, signal: timeoutSignal(lateMs) });
-  const made = await within(makeMs, making);
-  if (made === undefined) void making.then(() => removeMade(engine, labelOf(place))).catch(ignore);
+  const result = await within(makeMs, making);
+  if (result === undefined)
+    void making.then(() => removeLabelled(engine, labelOf(place))).catch(ignore);
   signal.throwIfAborted();
-  if (made?.code === 0) return made.output.split("\n").at(-1) ?? "";
-  const problem = made?.problem ?? `the engine takes longer than ${makeMs / 1_000} s`;
+  if (result?.code === 0) return result.output.split("\n").at(-1) ?? "";
+  const problem = result?.problem ?? `the engine takes longer than ${makeMs / 1_000} s`;
   throw new JobFailure("runner_system_failure", `${what} could not be started: ${problem}`);
 }
 

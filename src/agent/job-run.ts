@@ -40,16 +40,16 @@ const restartsMax = 5;
 const untrackedBytesMax = 16 * 1024 ** 2;
 
 /** Carries out all stages of a job. What goes wrong is in its log. */
-export async function carryOut(given: Run): Promise<JobEnd> {
-  const caches = openCaches(given.cacheDirectory, given.job.job_info.project_id);
-  const { end, run, isRemoved } = await scriptsOf(given, caches);
+export async function carryOut(order: Run): Promise<JobEnd> {
+  const caches = openCaches(order.cacheDirectory, order.job.job_info.project_id);
+  const { end, run, isRemoved } = await scriptsOf(order, caches);
   if (run.over.aborted || !isRemoved) return end;
   const signal = endOf(run);
-  const kept = await attempt(run, async () => {
+  const stored = await attempt(run, async () => {
     await storeCaches(run, caches, { end, signal });
     await upload(run, { end, signal });
   });
-  return end.state === "success" ? kept : end;
+  return end.state === "success" ? stored : end;
 }
 
 /** Aborts what follows the scripts: by a cancellation or the end of the time too, unless that has ended these. */
@@ -65,10 +65,10 @@ type Ran = Readonly<{
   isRemoved: boolean;
 }>;
 
-async function scriptsOf(given: Run, caches: Caches): Promise<Ran> {
-  let run = given;
+async function scriptsOf(order: Run, caches: Caches): Promise<Ran> {
+  let run = order;
   const ready = await attempt(run, async () => {
-    run = await prepare(given);
+    run = await prepare(order);
     await sources(run);
     await restoreCaches(run, caches);
     await download(run);
@@ -141,7 +141,7 @@ async function sources(run: Run): Promise<void> {
     if (before !== undefined && onMachine) {
       log.warn(`The executor ${executor.name} runs no pre_get_sources_script.`);
     } else if (before !== undefined) {
-      await script(run, { lines: before.script, shown: true, withGit: true });
+      await script(run, { lines: before.script, echoed: true, withGit: true });
     }
     const found = sourcesOf(job, environment, { onMachine });
     if (found === undefined) return log.write("Skipping Git repository setup\n");
@@ -149,7 +149,7 @@ async function sources(run: Run): Promise<void> {
     let left = attemptsOf(environment.values, "GET_SOURCES_ATTEMPTS");
     for (let awaited = 0; ; ) {
       try {
-        return await script(run, { lines: found.lines, shown: false, withGit: true, ...more });
+        return await script(run, { lines: found.lines, echoed: false, withGit: true, ...more });
       } catch (error) {
         if (run.script.aborted || run.over.aborted) throw error;
         // A restart of the service is no fault of the job.
@@ -189,7 +189,7 @@ async function steps(run: Run): Promise<void> {
     for (const { name, script: lines } of job.steps) {
       if (name === "after_script" || lines.length === 0) continue;
       const title = name === "script" ? "Executing the script of the job" : `Executing ${name}`;
-      await log.section("step_script", title, () => script(run, { lines, shown: true, signal }));
+      await log.section("step_script", title, () => script(run, { lines, echoed: true, signal }));
     }
   });
 }
@@ -224,7 +224,7 @@ async function afterScript(run: Run, end: JobEnd): Promise<void> {
   try {
     await log.section("after_script", "Running after_script", () =>
       limited({ limitMs, signal: over, what: "The after_script" }, (signal) =>
-        script(run, { lines: step.script, shown: true, variables, signal }),
+        script(run, { lines: step.script, echoed: true, variables, signal }),
       ),
     );
   } catch (error) {
@@ -236,7 +236,7 @@ async function afterScript(run: Run, end: JobEnd): Promise<void> {
 
 type Script = Readonly<{
   lines: readonly string[];
-  shown: boolean;
+  echoed: boolean;
   variables?: ReadonlyMap<string, string>;
   signal?: AbortSignal;
   /** Where git of the job is run; on the machine without the variables of the job. */
@@ -247,7 +247,7 @@ type Script = Readonly<{
 /** @throws JobFailure */
 async function script(run: Run, options: Script): Promise<void> {
   const { place, executor, environment, log, over } = run;
-  const { lines, shown, variables, signal = run.script, withGit = false } = options;
+  const { lines, echoed, variables, signal = run.script, withGit = false } = options;
   const onMachine = withGit && executor.git === undefined;
   const seen = onMachine ? place : place.seen;
   const name = `${randomUUID()}.sh`;
@@ -256,8 +256,8 @@ async function script(run: Run, options: Script): Promise<void> {
     variables: new Map([...(onMachine ? [] : environment.values), ...(variables ?? [])]),
     directory: seen.project,
     lines,
-    shown,
-    traced: shown && isTrue(environment.values.get("CI_DEBUG_TRACE")),
+    echoed,
+    traced: echoed && isTrue(environment.values.get("CI_DEBUG_TRACE")),
   });
   await writeFile(file, text, { mode: 0o600, flag: "wx" });
   // The user of a container reads it; other users of this machine cannot reach the directory.
@@ -375,7 +375,7 @@ async function untrackedOf(run: Run, signal: AbortSignal): Promise<ReadonlySet<s
   };
   await script(run, {
     lines: ["git ls-files -z --others"],
-    shown: false,
+    echoed: false,
     withGit: true,
     onOutput,
     signal,

@@ -41,11 +41,11 @@ type Leftovers = Readonly<{
  * Removes what a killed agent left behind: processes, containers and directories. Its jobs fail at once as
  * `runner_system_failure`, so that the service retries those whose pipeline file requests it.
  */
-export async function endLeftovers(given: Leftovers): Promise<void> {
-  const { executor, workDirectory, systemId } = given;
+export async function endLeftovers(leftovers: Leftovers): Promise<void> {
+  const { executor, workDirectory, systemId } = leftovers;
   await killMarked(`${systemId}:`);
   await executor.removeAll?.(systemId).catch((error: unknown) => {
-    given.report(`Containers of jobs that were cut off are left: ${String(error)}`);
+    leftovers.report(`Containers of jobs that were cut off are left: ${String(error)}`);
   });
   await removeDrafts(path.join(workDirectory, "cache"));
   const jobs = path.join(workDirectory, "jobs");
@@ -55,20 +55,20 @@ export async function endLeftovers(given: Leftovers): Promise<void> {
     try {
       // The job may have filled the disk, and the log needs a last line.
       await removeOthers(root, [noteOf(root), logFileOf(root)]);
-      await fail(root, given);
+      await fail(root, leftovers);
     } catch (error) {
-      given.report(`What is left of the job in ${root} is removed unsent: ${String(error)}`);
+      leftovers.report(`What is left of the job in ${root} is removed unsent: ${String(error)}`);
     }
   };
   await Promise.all(names.map(end));
   await removeAll(jobs).catch((error: unknown) => {
-    given.report(`Files of jobs that were cut off are left: ${String(error)}`);
+    leftovers.report(`Files of jobs that were cut off are left: ${String(error)}`);
   });
 }
 
-async function removeOthers(root: string, kept: readonly string[]): Promise<void> {
+async function removeOthers(root: string, excepted: readonly string[]): Promise<void> {
   const all = (await readdir(root)).map((name) => path.join(root, name));
-  for (const other of all.filter((file) => !kept.includes(file))) await removeAll(other);
+  for (const other of all.filter((file) => !excepted.includes(file))) await removeAll(other);
 }
 
 /** Sends the rest of the log as well. */

@@ -7,7 +7,7 @@ type Script = Readonly<{
   directory: string;
   lines: readonly string[];
   /** Whether every line is printed before it is run. */
-  shown: boolean;
+  echoed: boolean;
   /** Whether the shell prints what it runs, with the values of variables. */
   traced?: boolean;
 }>;
@@ -16,9 +16,9 @@ type Script = Readonly<{
  * A script that ends at the first line which fails, with its exit code. Shells without `pipefail` go on
  * without it.
  */
-export function scriptOf({ variables, directory, lines, shown, traced }: Script): string {
+export function scriptOf({ variables, directory, lines, echoed, traced }: Script): string {
   const exported = [...variables].map(([key, value]) => `export ${key}=${quoted(value)}`);
-  const run = lines.flatMap((line) => (shown ? [echoOf(line), line] : [line]));
+  const run = lines.flatMap((line) => (echoed ? [echoOf(line), line] : [line]));
   return [
     "set -e",
     "if (set -o pipefail) 2>/dev/null; then set -o pipefail; fi",

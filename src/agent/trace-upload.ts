@@ -14,7 +14,7 @@ export type JobEnd = Readonly<
   { state: "success" } | { state: "failed"; reason: FailureReason; exitCode?: number }
 >;
 
-type Given = Readonly<{
+type TraceUploadOptions = Readonly<{
   client: Client;
   job: Pick<Job, "id" | "token">;
   log: LogFile;
@@ -29,7 +29,7 @@ type Given = Readonly<{
 
 /** Reports to the service how a run goes: its log as it grows, signs of life, and its end. */
 export class TraceUpload {
-  readonly #given: Given;
+  readonly #options: TraceUploadOptions;
   readonly #stopped = new AbortController();
   #sent = 0;
   #spokeAt = 0;
@@ -38,8 +38,8 @@ export class TraceUpload {
   #isOver = false;
   #loop: Promise<void> = Promise.resolve();
 
-  constructor(given: Given) {
-    this.#given = given;
+  constructor(options: TraceUploadOptions) {
+    this.#options = options;
   }
 
   /**
@@ -57,7 +57,7 @@ export class TraceUpload {
   }
 
   async #run(): Promise<void> {
-    const { touchMs = touchMsDefault } = this.#given;
+    const { touchMs = touchMsDefault } = this.#options;
     const { signal } = this.#stopped;
     // The first piece does not wait for the interval of the service, so that a reader sees soon that the job runs.
     let intervalMs = intervalMsDefault;
@@ -72,7 +72,7 @@ export class TraceUpload {
   }
 
   async #tick(touchMs: number): Promise<void> {
-    const { log } = this.#given;
+    const { log } = this.#options;
     if (log.size > this.#sent && Date.now() - this.#pieceAt >= this.#intervalMs) {
       this.#pieceAt = Date.now();
       await this.#piece();
@@ -81,7 +81,7 @@ export class TraceUpload {
 
   /** @returns the status; the next piece begins where the service says */
   async #piece(): Promise<number> {
-    const { client, job, log } = this.#given;
+    const { client, job, log } = this.#options;
     const data = log.read(this.#sent, pieceBytesMax);
     const answer = await client.send({
       method: "PATCH",
@@ -104,7 +104,7 @@ export class TraceUpload {
   }
 
   async #put(body: object, signal?: AbortSignal): Promise<Response> {
-    const { client, job, info, log } = this.#given;
+    const { client, job, info, log } = this.#options;
     const output = log.size === 0 ? {} : { checksum: log.checksum, bytesize: log.size };
     const answer = await client.send({
       method: "PUT",
@@ -126,9 +126,9 @@ export class TraceUpload {
     const isOver = status === 403 || jobStatus === "canceled" || jobStatus === "failed";
     if (isOver && !this.#stopped.signal.aborted) {
       this.#isOver = true;
-      this.#given.onAbort();
+      this.#options.onAbort();
     } else if (isOver) this.#isOver = true;
-    else if (jobStatus === "canceling") this.#given.onCancel();
+    else if (jobStatus === "canceling") this.#options.onCancel();
   }
 
   /**
@@ -153,7 +153,7 @@ export class TraceUpload {
   }
 
   async #tryToFinish(end: JobEnd): Promise<boolean> {
-    const { log } = this.#given;
+    const { log } = this.#options;
     while (log.size > this.#sent && !this.#isOver) {
       const status = await this.#piece();
       if (status !== 202 && status !== 416) return false;

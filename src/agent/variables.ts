@@ -24,7 +24,7 @@ export type JobEnvironment = Readonly<{
   expand: (text: string) => string;
 }>;
 
-type Given = Readonly<{
+type EnvironmentInput = Readonly<{
   job: Job;
   place: SeenPlace;
   timeoutSeconds: number;
@@ -52,8 +52,8 @@ function credentialHelper(repositoryUrl: string): readonly ConfigEntry[] {
 const anyOwner: ConfigEntry = ["safe.directory", "*"];
 
 /** The variables of a job. What the service sends wins over what the agent knows; the last of a name wins. */
-export function environmentOf(given: Given): JobEnvironment {
-  const { job, place, timeoutSeconds, slot, version, isolated, inImage } = given;
+export function environmentOf(input: EnvironmentInput): JobEnvironment {
+  const { job, place, timeoutSeconds, slot, version, isolated, inImage } = input;
   const all = new Map<string, string>([
     ["CI_BUILDS_DIR", place.builds],
     ["CI_PROJECT_DIR", place.project],

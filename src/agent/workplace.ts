@@ -23,7 +23,7 @@ export type Workplace = Readonly<{
 /** Where a sandbox or a container shows the directory of builds. */
 export const seenBuilds = "/builds";
 
-type Given = Readonly<{
+type WorkplaceInput = Readonly<{
   executor: ExecutorName;
   root: string;
   job: Job;
@@ -42,12 +42,12 @@ type Settled = Readonly<{
  * Makes the directories of a job, and its variables, which name them. `GIT_CLONE_PATH` chooses the
  * directory of the project below `CI_BUILDS_DIR`.
  */
-export async function workplaceOf(given: Given): Promise<Settled> {
-  const usual = await settled(given, nameOf(given.job));
+export async function workplaceOf(input: WorkplaceInput): Promise<Settled> {
+  const usual = await settled(input, nameOf(input.job));
   const wanted = usual.environment.values.get("GIT_CLONE_PATH") ?? "";
   if (wanted === "") return usual;
   try {
-    return await settled(given, below(usual.place.seen.builds, wanted));
+    return await settled(input, below(usual.place.seen.builds, wanted));
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
     const refused = new JobFailure("runner_configuration_error", `GIT_CLONE_PATH: ${message}`);
@@ -78,8 +78,8 @@ const projectMissing = (): JobFailure =>
   new JobFailure("script_failure", "the directory of the project is gone", 1);
 
 /** @param project path below the directory of builds */
-async function settled(given: Given, project: string): Promise<Settled> {
-  const { executor, root, job, mark, about } = given;
+async function settled(input: WorkplaceInput, project: string): Promise<Settled> {
+  const { executor, root, job, mark, about } = input;
   const within = (builds: string): SeenPlace => ({
     builds,
     project: `${builds}/${project}`,

@@ -174,10 +174,10 @@ function endOf({ count, bytes, at }: End): readonly Buffer[] {
     ...[uint64(count), uint64(count), uint64(bytes), uint64(at)],
     ...[uint32(0x07064b50), uint32(0), uint64(at + bytes), uint32(1)],
   ];
-  const shown = uint16(Math.min(count, uint16Max));
+  const entryCount = uint16(Math.min(count, uint16Max));
   return [
     ...(needs64 ? record64 : []),
-    ...[uint32(0x06054b50), uint16(0), uint16(0), shown, shown],
+    ...[uint32(0x06054b50), uint16(0), uint16(0), entryCount, entryCount],
     ...[uint32(Math.min(bytes, uint32Max)), uint32(Math.min(at, uint32Max)), uint16(0)],
   ];
 }
