@@ -70,7 +70,7 @@ export class PushReport {
   }
 
   /** Refs that git reported as changed; undefined when the client did not request a report or none arrived. */
-  made(): ReadonlySet<string> | undefined {
+  changedRefs(): ReadonlySet<string> | undefined {
     const lines = this.#lines();
     if (!lines.some((line) => line.startsWith("unpack "))) return undefined;
     return new Set(lines.flatMap((line) => (line.startsWith("ok ") ? [line.slice(3)] : [])));

@@ -24,17 +24,17 @@ export async function settleDefaultBranch(
   came: readonly Came[],
   system: EventMetadata,
 ): Promise<bigint | undefined> {
-  const made = came.filter(({ ref, before }) => ref.startsWith(branchPrefix) && before === null);
-  if (made.length === 0) return undefined;
+  const created = came.filter(({ ref, before }) => ref.startsWith(branchPrefix) && before === null);
+  if (created.length === 0) return undefined;
   const head = await repository.head();
   if ((await repository.refs([branchPrefix + head])).size > 0) return undefined;
-  const refs = await repository.refs(made.map(({ ref }) => ref));
+  const refs = await repository.refs(created.map(({ ref }) => ref));
   const branches = [...refs.keys()].map((ref) => ref.slice(branchPrefix.length)).sort();
   const branch = usual.find((name) => branches.includes(name)) ?? branches[0];
   if (branch === undefined) return undefined;
 
   await repository.setHead(branch);
-  const cause = made.find(({ ref }) => ref === branchPrefix + branch)?.metadata ?? system;
+  const cause = created.find(({ ref }) => ref === branchPrefix + branch)?.metadata ?? system;
   const commandId = deterministicId(cause.commandId, "default-branch", branch);
   const metadata = { ...cause, commandId };
   const command = { type: "ChangeDefaultBranch", branch, at: metadata.occurredAt } as const;

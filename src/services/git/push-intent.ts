@@ -66,18 +66,18 @@ export async function takeOverIntents(db: Knex, push: Push): Promise<void> {
   await db("push_intent").where({ push_id: push.pushId }).update({ created_at: push.announcedAt });
 }
 
-/** @param made refs that git said it changed; undefined when it did not come to say */
+/** @param changed refs that git said it changed; undefined when it did not come to say */
 export async function endIntent(
   db: Knex,
   { pushId: push_id, announcedAt: created_at }: Push,
-  made: ReadonlySet<string> | undefined,
+  changed: ReadonlySet<string> | undefined,
 ): Promise<void> {
-  if (made === undefined) {
+  if (changed === undefined) {
     const own = { push_id, ...(created_at && { created_at }) };
     await db("push_intent").where(own).update({ ended: true });
     return;
   }
-  await db.raw(endSql, { push_id, made: [...made], created_at: created_at ?? null });
+  await db.raw(endSql, { push_id, made: [...changed], created_at: created_at ?? null });
 }
 
 /** In one statement, because each of them is a wait on the way of every push. */

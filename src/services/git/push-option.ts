@@ -107,9 +107,9 @@ export function optionsFor(
   options: PushOptions,
   commands: readonly Pick<PushCommand, "ref" | "after">[],
 ): PushOptions {
-  const made = commands.filter(({ after }) => !/^0*$/.test(after ?? ""));
-  const branches = made.filter(({ ref }) => ref.startsWith(branchPrefix));
-  const tags = made.filter(({ ref }) => ref.startsWith("refs/tags/"));
+  const updates = commands.filter(({ after }) => !/^0*$/.test(after ?? ""));
+  const branches = updates.filter(({ ref }) => ref.startsWith(branchPrefix));
+  const tags = updates.filter(({ ref }) => ref.startsWith("refs/tags/"));
   const isTooManyBranches = options.mergeRequest !== null && branches.length > requestsMax;
   const isTooManyRefs = branches.length + tags.length > pipelinesMax;
   return {
@@ -127,8 +127,8 @@ export function optionRemarks({
 }: PushOptions): readonly string[] {
   const ignored = unknown.map((option) => {
     const name = option.startsWith("ci.variable") ? "ci.variable" : option;
-    const shown = name.replaceAll(/[\p{Cc}]+/gu, " ").slice(0, shownLengthMax);
-    return `The push option ${shown} is not known or not well-formed; it is ignored.`;
+    const printable = name.replaceAll(/[\p{Cc}]+/gu, " ").slice(0, shownLengthMax);
+    return `The push option ${printable} is not known or not well-formed; it is ignored.`;
   });
   const tooMany = `No merge request is made: a push makes them for ${requestsMax} branches at most.`;
   const noPipeline = `No pipeline is started: a push starts them for ${pipelinesMax} branches and tags at most.`;

@@ -184,8 +184,8 @@ export async function carryOut(
     const taken = repository && (await takenBefore(repository, underway, report.raced()));
     const recorded = push.refs.length === 0 ? [] : await record(push, report, deps);
     const unchanged = [...(taken ?? [])].map((ref) => `${ref} is already up to date.`);
-    const made = report.made();
-    const offered = [...offers].flatMap(([ref, line]) => (made?.has(ref) ? [line] : []));
+    const changedRefs = report.changedRefs();
+    const offered = [...offers].flatMap(([ref, line]) => (changedRefs?.has(ref) ? [line] : []));
     if (sideBand) {
       for (const line of [...remarks, ...unchanged, ...recorded, ...offered]) {
         answer.write(remark(line));
@@ -231,7 +231,7 @@ async function record(
   report: PushReport,
   { refs, visible, log }: PushDeps,
 ): Promise<readonly string[]> {
-  const position = await refs.finish(push, report.made());
+  const position = await refs.finish(push, report.changedRefs());
   try {
     await visible(position);
     return [];

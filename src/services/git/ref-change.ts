@@ -155,18 +155,18 @@ async function attemptOnce(
     started?.drop();
     throw error;
   }
-  let made: boolean;
+  let isDone: boolean;
   try {
-    made = await updateRefs(repository, updates, { kept, ...(started && { started }) });
+    isDone = await updateRefs(repository, updates, { kept, ...(started && { started }) });
   } catch (error) {
     // Whether it happened is not known: the refs show it.
     await recorder.finish(push, undefined);
     throw error;
   }
-  const refs = made ? updates.map(({ ref }) => ref) : [];
+  const refs = isDone ? updates.map(({ ref }) => ref) : [];
   // A shared intent still explains what the other attempt may have made.
-  const position = await recorder.finish(push, made || !isShared ? new Set(refs) : undefined);
-  if (!made) return { lost: updates, position };
+  const position = await recorder.finish(push, isDone || !isShared ? new Set(refs) : undefined);
+  if (!isDone) return { lost: updates, position };
   return { position, refs: new Map(updates.map(({ ref, after }) => [ref, after])) };
 }
 
@@ -222,8 +222,8 @@ export async function changedEarlier(
 ): Promise<RefsChanged> {
   const { commandId } = order.metadata;
   const projectId = order.project.id;
-  const made = await changesOfCommand(deps.db, projectId, commandId);
-  if (!made.announced) return { position: undefined, refs: made.refs };
+  const changes = await changesOfCommand(deps.db, projectId, commandId);
+  if (!changes.announced) return { position: undefined, refs: changes.refs };
   const intents = await intentsOf(deps.db, projectId, commandId);
   const position = await refRecorder(deps).reconcile(projectId);
   await deps.visible(position);

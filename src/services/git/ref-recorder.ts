@@ -61,9 +61,9 @@ export type RefRecorder = Readonly<{
   /**
    * Called after git has ended, also by a failure. Returns the log position that shows the push.
    *
-   * @param made refs that git reported as changed; undefined without a report
+   * @param changed refs that git reported as changed; undefined without a report
    */
-  finish: (push: Push, made: ReadonlySet<string> | undefined) => Promise<bigint | undefined>;
+  finish: (push: Push, changed: ReadonlySet<string> | undefined) => Promise<bigint | undefined>;
   /**
    * Records changes of open pushes that no event shows yet, before refs are read.
    * Answers the log position that shows it; costs one query when no push is open.
@@ -103,15 +103,15 @@ export function refRecorder(deps: RefRecorderDeps, inTurn = inTurnHere): RefReco
 
   return {
     begin: (push) => keepIntent(db, push),
-    async finish(push, made) {
+    async finish(push, changed) {
       if (push.together === true) await deps.git.sync();
-      await endIntent(db, push, made);
+      await endIntent(db, push, changed);
       const refs = push.refs.map(({ ref }) => ref);
       return record(push.projectId, refs);
     },
     async settle(projectId) {
-      const made = await changedByOpenPushes(deps, projectId);
-      return made.length === 0 ? undefined : record(projectId, made);
+      const refs = await changedByOpenPushes(deps, projectId);
+      return refs.length === 0 ? undefined : record(projectId, refs);
     },
     reconcile: (projectId) => record(projectId, undefined),
     async heal(before) {
@@ -147,10 +147,10 @@ async function removeUnwritten(
   { gitDir }: Repository,
 ): Promise<void> {
   const together = (await intentsOf(db, projectId)).filter((intent) => intent.together);
-  const made = together.filter(({ before, doneOrder }) => before === null && doneOrder === null);
+  const created = together.filter(({ before, doneOrder }) => before === null && doneOrder === null);
   const refs = await removeUnwrittenRefs(
     gitDir,
-    made.map(({ ref }) => ref),
+    created.map(({ ref }) => ref),
   );
   if (refs.length > 0)
     log.warn({ projectId, refs }, "refs that a power cut left empty are removed");

@@ -38,17 +38,17 @@ const inTurn = keyedLock();
  * records the end. It goes by the read model, which the caller has waited for; steps that another
  * process took first change nothing.
  *
- * @param left a job that ended, where nothing else has happened: often only the jobs that wait for it are checked
+ * @param finished a job that ended, where nothing else has happened: often only the jobs that wait for it are checked
  * @returns the log position of the last step, if there was one
  */
 export function advancePipeline(
   deps: AdvanceDeps,
   pipelineId: string,
   cause: Cause,
-  left?: Pick<JobRow, "id">,
+  finished?: Pick<JobRow, "id">,
 ): Promise<bigint | undefined> {
   return inTurn(pipelineId, async () => {
-    const followed = left && (await queueFollowers(deps, left, cause));
+    const followed = finished && (await queueFollowers(deps, finished, cause));
     const position = followed ? followed.position : await advance(deps, pipelineId, cause);
     // Where they do not show it in time, the next one orders what is ordered, which changes nothing.
     await deps.visible(position).catch(() => undefined);

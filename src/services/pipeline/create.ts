@@ -118,14 +118,14 @@ export async function createPipeline(
   const secrets = textsOf(new Map([...predefined, ...values]), keys);
   const by = { user: origin.userId ?? project.owner_user_id, project: project.id };
   const toCompile = { text: file.text, fileName: file.name, ...by };
-  const made = await compileFile(toCompile, facts, secrets);
-  if ("none" in made) {
-    if (given === undefined) return made;
+  const outcome = await compileFile(toCompile, facts, secrets);
+  if ("none" in outcome) {
+    if (given === undefined) return outcome;
     // The job that starts it fails; a pipeline without jobs shows the reason as well.
-    const failed = { compiled: undefined, failureReason: noPipelineReason[made.none] };
+    const failed = { compiled: undefined, failureReason: noPipelineReason[outcome.none] };
     return record(deps, { ...wanted, ...failed });
   }
-  return record(deps, { ...wanted, ...made });
+  return record(deps, { ...wanted, ...outcome });
 }
 
 /** Undefined when one of them cannot be opened. */

@@ -17,7 +17,7 @@ import type { WorkerDeps } from "../core/deps.ts";
 const pathsMax = 50_000;
 const pathBytesMax = 8 * 1024 * 1024;
 
-type Given = Readonly<{
+type FactsInput = Readonly<{
   repository: Repository;
   origin: PipelineOrigin;
   predefined: ReadonlyMap<string, string>;
@@ -29,7 +29,7 @@ type Given = Readonly<{
 /** What a pipeline file may query about its commit, limited to what the user behind it may read. */
 export function factsOf(
   deps: Pick<WorkerDeps, "db" | "git">,
-  { repository, origin, predefined, outer, atStart = new Map(), readArtifact }: Given,
+  { repository, origin, predefined, outer, atStart = new Map(), readArtifact }: FactsInput,
 ): PipelineFacts {
   const { commitId, ref, isTag, source } = origin;
   return {

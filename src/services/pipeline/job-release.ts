@@ -26,7 +26,7 @@ import { actorOfJob, findJobRun, type JobRun, type VariableDeps } from "./job-ru
 export type JobReleaseDeps = VariableDeps & RefChangeDeps;
 
 /** What is said of it at the end of the log; undefined for a job that makes no release. */
-export type JobReleased = Readonly<{ made: boolean; line: string }> | undefined;
+export type JobReleased = Readonly<{ isCreated: boolean; line: string }> | undefined;
 
 const titleLengthMax = 255;
 const descriptionLengthMax = 100_000;
@@ -52,10 +52,10 @@ export async function releaseByJob(
   if (run === undefined) return undefined;
   try {
     const tagName = await release(deps, run, spec.release, token);
-    return { made: true, line: `Release of the tag ${tagName} created.` };
+    return { isCreated: true, line: `Release of the tag ${tagName} created.` };
   } catch (error) {
     if (!(error instanceof Refusal) || error.kind === "unavailable") throw error;
-    return { made: false, line: `The release was not created: ${error.message}` };
+    return { isCreated: false, line: `The release was not created: ${error.message}` };
   }
 }
 

@@ -92,16 +92,16 @@ export type LoadedForJob = Readonly<{
 export async function findJobRun(
   deps: VariableDeps,
   job: JobRow,
-  known: LoadedForJob = {},
+  loaded: LoadedForJob = {},
 ): Promise<JobRun | undefined> {
   const [facts, spec] = await Promise.all([
     pipelineFacts(deps, job),
-    known.spec ?? findJobSpec(deps.db, job.id),
+    loaded.spec ?? findJobSpec(deps.db, job.id),
   ]);
   if (facts === undefined || spec === undefined) return undefined;
   const actorId = actorOfJob(job, facts.pipeline);
   const [dependencies, ofUser] = await Promise.all([
-    known.hasArtifacts === false ? [] : dependenciesOf(deps, job, spec),
+    loaded.hasArtifacts === false ? [] : dependenciesOf(deps, job, spec),
     actorId === facts.pipeline.user_id ? facts.ofUser : userVariables(deps, actorId),
   ]);
   const more = new Map([...facts.ofRequests, ...Object.entries({ ...facts.ofParent, ...ofUser })]);

@@ -51,9 +51,9 @@ export async function jobPayload(
   deps: VariableDeps,
   job: JobRow,
   token: string,
-  known?: LoadedForJob,
+  loaded?: LoadedForJob,
 ): Promise<JobPayload | undefined> {
-  const run = await findJobRun(deps, job, known);
+  const run = await findJobRun(deps, job, loaded);
   if (run === undefined || run.pipeline.number === null) return undefined;
   const { pipeline, project, spec, isProtected, dependencies, number } = run;
   const { variables, environment } = await variablesOf(run, token);

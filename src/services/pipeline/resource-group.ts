@@ -29,11 +29,11 @@ export async function queueInGroup(
 /** Queues the longest waiting job of a group that a job has left. */
 export async function freeGroup(
   deps: AdvanceDeps,
-  left: Pick<JobRow, "project_id" | "resource_group">,
+  finished: Pick<JobRow, "project_id" | "resource_group">,
   cause: Cause,
 ): Promise<void> {
-  if (left.resource_group === null) return;
-  const next = await nextInGroup(deps.db, left.project_id, left.resource_group);
+  if (finished.resource_group === null) return;
+  const next = await nextInGroup(deps.db, finished.project_id, finished.resource_group);
   if (next === undefined) return;
   const { order } = await turnOrder(deps, next);
   if (order.type === "QueueJob") await queueInGroup(deps, next, order, cause);

@@ -95,8 +95,8 @@ async function copyAll(
   };
   const recorder = refRecorder(deps);
   await recorder.begin(push);
-  const made = await copyRepository(source, repository, refs, reach);
-  return await recorder.finish(push, new Set(made ? refs.keys() : []));
+  const isCopied = await copyRepository(source, repository, refs, reach);
+  return await recorder.finish(push, new Set(isCopied ? refs.keys() : []));
 }
 
 /**

@@ -53,12 +53,12 @@ async function advanceAfter(
 ): Promise<readonly Job[]> {
   const ends = await shownEnds(deps, events);
   const ordered = new Set<string>();
-  const left = events.map(async (event) => {
+  const finished = events.map(async (event) => {
     const end = ends.get(leftJob(event));
     const isDone = end !== undefined && (await isOver(deps, end, event, ordered));
     return isDone ? [] : [advanceJob(event)];
   });
-  return (await Promise.all(left)).flat();
+  return (await Promise.all(finished)).flat();
 }
 
 type ReactingDeps = Pick<WorkerDeps, "db" | "store" | "visible" | "now" | "log">;
@@ -68,14 +68,14 @@ async function shownEnds(
   { db, visible }: Pick<WorkerDeps, "db" | "visible">,
   events: readonly Recorded[],
 ): Promise<ReadonlyMap<string | null, JobEnd>> {
-  const left = events.flatMap((event) => leftJob(event) ?? []);
-  if (left.length === 0) return new Map();
+  const finished = events.flatMap((event) => leftJob(event) ?? []);
+  if (finished.length === 0) return new Map();
   try {
     await visible(events.at(-1)?.position);
   } catch {
     return new Map();
   }
-  const ends = await endsOf(db, left);
+  const ends = await endsOf(db, finished);
   return new Map(ends.map((end) => [end.id, end]));
 }
 
@@ -129,8 +129,8 @@ export const pipelineAdvanceWorker = defineWorker({
   async run({ pipelineId, causeId, correlationId = causeId, position, leftJobId }, deps) {
     await deps.visible(position === null ? undefined : BigInt(position));
     const cause = { id: causeId, correlationId };
-    const [left] = leftJobId ? await endsOf(deps.db, [leftJobId]) : [];
-    if (left?.movesNone !== true) await advancePipeline(deps, pipelineId, cause, left);
-    if (left !== undefined) await freeGroup(deps, left, cause);
+    const [finished] = leftJobId ? await endsOf(deps.db, [leftJobId]) : [];
+    if (finished?.movesNone !== true) await advancePipeline(deps, pipelineId, cause, finished);
+    if (finished !== undefined) await freeGroup(deps, finished, cause);
   },
 });

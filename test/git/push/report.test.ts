@@ -25,7 +25,7 @@ describe("what receive-pack prints", () => {
 
       expect(Buffer.concat(passed).equals(progress)).to.equal(true);
       expect(Buffer.concat([...passed, reader.rest()]).equals(whole)).to.equal(true);
-      expect([...reader.made()!]).to.deep.equal(["refs/heads/main"]);
+      expect([...reader.changedRefs()!]).to.deep.equal(["refs/heads/main"]);
     });
   }
 
@@ -34,14 +34,14 @@ describe("what receive-pack prints", () => {
     const cut = 12;
     reader.push(band(1, report.subarray(0, cut)));
     reader.push(band(1, report.subarray(cut)));
-    expect([...reader.made()!]).to.deep.equal(["refs/heads/main"]);
+    expect([...reader.changedRefs()!]).to.deep.equal(["refs/heads/main"]);
   });
 
   it("is the report alone for a client without a side band", () => {
     const reader = new PushReport(false);
     expect(reader.push(report)).to.have.length(0);
     expect(reader.rest().equals(report)).to.equal(true);
-    expect(reader.made()?.size).to.equal(1);
+    expect(reader.changedRefs()?.size).to.equal(1);
   });
 
   it("is not added to for a client that did not request it", () => {
@@ -65,10 +65,10 @@ describe("what receive-pack prints", () => {
   });
 
   it("says nothing when git died before it could report", () => {
-    expect(new PushReport(true).made()).to.equal(undefined);
+    expect(new PushReport(true).changedRefs()).to.equal(undefined);
     const reader = new PushReport(true);
     reader.push(progress);
-    expect(reader.made()).to.equal(undefined);
+    expect(reader.changedRefs()).to.equal(undefined);
   });
 });
 

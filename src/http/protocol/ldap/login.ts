@@ -156,7 +156,7 @@ export function personOf(connection: ConnectionOf<"LDAP">, entry: DirectoryEntry
   };
 }
 
-type Shown = Readonly<{
+type LoginForm = Readonly<{
   connection: ConnectionOf<"LDAP">;
   visit: Visit;
   returnTo: string;
@@ -164,7 +164,7 @@ type Shown = Readonly<{
   wrong?: string;
 }>;
 
-function loginForm({ connection, visit, returnTo, login = "", wrong }: Shown): PageAnswer {
+function loginForm({ connection, visit, returnTo, login = "", wrong }: LoginForm): PageAnswer {
   const { id, details } = connection;
   const body = (base: string): Html => html`<div class="narrow">
 ${notice(wrong)}

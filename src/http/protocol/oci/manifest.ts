@@ -171,7 +171,7 @@ async function mustHave(
   return [...there.values()];
 }
 
-type Kept = Readonly<{
+type StoredManifest = Readonly<{
   target: RegistryRepositoryRow;
   digest: string;
   bytes: Buffer;
@@ -181,7 +181,7 @@ type Kept = Readonly<{
 
 async function keepManifest(
   { name, request, mustStill }: ContainerRequest,
-  { target, digest, bytes, manifest, blobs }: Kept,
+  { target, digest, bytes, manifest, blobs }: StoredManifest,
   deps: Deps,
 ): Promise<void> {
   const { mediaType, artifactType, subject, annotations } = manifest;

@@ -11,7 +11,7 @@ const numberOf = (id: string): number => Number.parseInt(id.replaceAll("-", "").
 
 export type JobAnswer = Readonly<Record<string, unknown>>;
 
-type Given = Readonly<{
+type JobAnswerInput = Readonly<{
   payload: JobPayload;
   token: string;
   agent: Pick<AgentRow, "id" | "name" | "tags" | "max_timeout_seconds">;
@@ -26,7 +26,13 @@ type Given = Readonly<{
 }>;
 
 /** The job in the words of the protocol; what is unused is left out. */
-export function jobAnswer({ payload, token, agent, dependencies, publicUrl }: Given): JobAnswer {
+export function jobAnswer({
+  payload,
+  token,
+  agent,
+  dependencies,
+  publicUrl,
+}: JobAnswerInput): JobAnswer {
   const { spec, project, number, pipelineNumber, job } = payload;
   const timeout = timeoutOf(spec, agent.max_timeout_seconds);
   return {
@@ -103,7 +109,7 @@ function repositoryUrl({ git }: JobPayload, token: string) {
   return { key: "CI_REPOSITORY_URL", value, public: false, masked: true, file: false, raw: true };
 }
 
-function ofAgent({ id, name, tags }: Given["agent"]) {
+function ofAgent({ id, name, tags }: JobAnswerInput["agent"]) {
   const flags = { public: true, masked: false, file: false, raw: true };
   return [
     { key: "CI_RUNNER_ID", value: String(agentNumber(id)), ...flags },

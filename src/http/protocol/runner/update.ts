@@ -68,10 +68,10 @@ const updateJob = route({
       body.state === "success" && mayRelease(authenticated)
         ? await releaseByJob(deps, authenticated.job, authenticated.token)
         : undefined;
-    const state = released?.made === false ? "failed" : body.state;
+    const state = released?.isCreated === false ? "failed" : body.state;
     const ending = released?.line ?? "";
     await closeLog(deps.db, authenticated.run, await masksOf(deps, authenticated), { ending });
-    const end = released?.made === false ? { ...body, ...releaseFailed } : body;
+    const end = released?.isCreated === false ? { ...body, ...releaseFailed } : body;
     await record(request, deps, authenticated, await endOf(deps, authenticated, end));
     return answered(deps, authenticated, 200, state);
   },

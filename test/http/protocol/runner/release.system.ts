@@ -55,7 +55,7 @@ ship:
     await patch(job, 0, "made");
     // A service that died after it made the release receives again that the job has succeeded.
     const row = await findJobByNumber(app.deps.db, placeOfNumber(job.id));
-    expect((await releaseByJob(app.deps, row!, job.token))?.made).to.equal(true);
+    expect((await releaseByJob(app.deps, row!, job.token))?.isCreated).to.equal(true);
     expect((await put(job, { state: "success" })).status).to.equal(200);
     const [made, ...others] = await releases();
     expect(others).to.deep.equal([]);
