@@ -3,7 +3,7 @@ import { ConfigError } from "../config.ts";
 import { logKeyOf } from "../platform/key/log-key.ts";
 import { checkHead } from "../projections/audit/head-check.ts";
 import { checkLog, type LogCheck, type Mark } from "../projections/audit/log-check.ts";
-import { readHead, type SavedHead } from "./kept-head.ts";
+import { readHead, type SavedHead } from "./saved-head.ts";
 import { stopSignal } from "./stop-signal.ts";
 import { withStores } from "./stores.ts";
 import { write } from "./write.ts";

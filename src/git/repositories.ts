@@ -8,10 +8,10 @@ import { ProgramOutputs } from "../platform/program-output.ts";
 import { syncFile } from "../platform/sync-file.ts";
 import { administration } from "./administration.ts";
 import { canSyncFileSystem, syncFileSystem } from "./file-system.ts";
-import { PackCache } from "./kept-packs.ts";
 import { BranchName } from "./name.ts";
 import { CatFilePool } from "./object/cat-file-pool.ts";
 import { objectCaches } from "./object/reader.ts";
+import { PackCache } from "./pack-cache.ts";
 import { Repository } from "./repository.ts";
 
 export type GitRepositories = Readonly<{
@@ -37,7 +37,7 @@ export type GitRepositories = Readonly<{
 export type GitOptions = Readonly<{
   dataDir: string;
   log: Pick<Logger, "warn">;
-  /** Of the packs that are kept for further equal requests; see kept-packs.ts. */
+  /** Of the packs that are kept for further equal requests; see pack-cache.ts. */
   packCacheBytesMax?: number;
 }>;
 

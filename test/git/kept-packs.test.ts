@@ -8,7 +8,7 @@ import { buffer } from "node:stream/consumers";
 import { setTimeout as delay } from "node:timers/promises";
 import { expect } from "chai";
 
-import { type CachedPack, PackCache } from "../../src/git/kept-packs.ts";
+import { type CachedPack, PackCache } from "../../src/git/pack-cache.ts";
 import { eventually } from "../support/app/eventually.ts";
 import { temporaryDirectory } from "../support/git/git.ts";
 

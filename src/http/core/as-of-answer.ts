@@ -12,7 +12,7 @@ import {
 import { numberEvent } from "../../projections/audit/number-event.ts";
 import type { Projection } from "../../projections/core/projection.ts";
 import { withReadModelsOf } from "../../projections/past/as-of.ts";
-import { readCached } from "../../projections/past/kept-events.ts";
+import { readCached } from "../../projections/past/cached-events.ts";
 import { inOrder, type PastFold, pastFold } from "../../projections/past/past-fold.ts";
 import { findSources, type PastSource, typesOf } from "../../projections/past/snapshot.ts";
 import { untilVisible } from "../../projections/progress/visible.ts";

@@ -1,6 +1,6 @@
 import type { PackageType } from "../../events/package/version.ts";
 import { whyUnreadable } from "../../package/client-rule.ts";
-import { pypiSummary } from "./pypi-shown.ts";
+import { pypiSummary } from "./pypi-summary.ts";
 import { symbolOf } from "./symbol.ts";
 import type { PackageFileRow } from "./table.ts";
 

@@ -11,6 +11,7 @@ import { endOfDay, mustBeAhead } from "../../core/expiry.ts";
 import { checked, nameLengthMax } from "../../core/schema.ts";
 import { type Html, html } from "../core/html.ts";
 import { notice, time } from "../core/layout.ts";
+import { showingRefusals } from "../core/refusal-message.ts";
 import {
   type LoggedIn,
   type PageAnswer,
@@ -18,7 +19,6 @@ import {
   type PageRoute,
   page,
 } from "../core/route.ts";
-import { showingRefusals } from "../core/shown-refusal.ts";
 import { applicationSection } from "./application.ts";
 import { identityPath } from "./identity.ts";
 import { sessionSection } from "./session.ts";

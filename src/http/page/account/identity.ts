@@ -15,6 +15,7 @@ import { beginSaml } from "../../protocol/saml/login.ts";
 import { type Html, html } from "../core/html.ts";
 import { notice, time } from "../core/layout.ts";
 import { formStart } from "../core/once.ts";
+import { showingRefusals } from "../core/refusal-message.ts";
 import {
   type LoggedIn,
   type PageAnswer,
@@ -22,7 +23,6 @@ import {
   type PageRoute,
   page,
 } from "../core/route.ts";
-import { showingRefusals } from "../core/shown-refusal.ts";
 import { noConnection, openConnection } from "../login/connection-page.ts";
 import { connect } from "../login/external-account.ts";
 import { isOffered } from "../login/method.ts";

@@ -15,8 +15,8 @@ import { Email } from "../../api/user/user.ts";
 import { checked, nameLengthMax } from "../../core/schema.ts";
 import { type Html, html } from "../core/html.ts";
 import { csrfField, notice } from "../core/layout.ts";
+import { showingRefusals } from "../core/refusal-message.ts";
 import { type PageAnswer, type PageDeps, type PageRoute, page, type Visit } from "../core/route.ts";
-import { showingRefusals } from "../core/shown-refusal.ts";
 
 /** The pages that the links of mails lead to, and those where users request such mails. */
 

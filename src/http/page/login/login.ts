@@ -5,8 +5,8 @@ import { endSession, home, signIn } from "../../access/session.ts";
 import { nameLengthMax, pathLengthMax } from "../../core/schema.ts";
 import { type Html, html } from "../core/html.ts";
 import { csrfField, notice } from "../core/layout.ts";
+import { showingRefusals } from "../core/refusal-message.ts";
 import { type PageAnswer, type PageDeps, page, type Visit } from "../core/route.ts";
-import { showingRefusals } from "../core/shown-refusal.ts";
 import { accountLinks } from "./account-page.ts";
 import { isOffered, loginMethods, type OfferedLink, offeredLinks } from "./method.ts";
 

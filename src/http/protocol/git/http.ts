@@ -2,7 +2,7 @@ import { PassThrough } from "node:stream";
 import type { Context, Middleware } from "koa";
 
 import { Alias } from "../../../events/core/ids.ts";
-import type { CachedPack, PackCache } from "../../../git/kept-packs.ts";
+import type { CachedPack, PackCache } from "../../../git/pack-cache.ts";
 import type {
   PackOptions,
   PackProcess,
@@ -27,7 +27,7 @@ import { noteCaller, noteOperation } from "../../core/state.ts";
 import { type ConnectionLimits, smallBody, watchConnection, wholeBody } from "../../core/stream.ts";
 import { type GitAccessDeps, gitAccess } from "./access.ts";
 import { uploadCapabilities } from "./capabilities.ts";
-import { answerOf, type Input, packToCache } from "./kept.ts";
+import { answerOf, type Input, packToCache } from "./in-process-answer.ts";
 import { repositoryPath } from "./path.ts";
 import { receivePack } from "./receive-pack.ts";
 import { requestBytesMax, resultType, uploadPack } from "./upload-pack.ts";

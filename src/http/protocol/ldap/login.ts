@@ -15,6 +15,7 @@ import { commandDeps } from "../../core/command-deps.ts";
 import { pathLengthMax } from "../../core/schema.ts";
 import { type Html, html } from "../../page/core/html.ts";
 import { csrfField, notice } from "../../page/core/layout.ts";
+import { showingRefusals } from "../../page/core/refusal-message.ts";
 import {
   type PageAnswer,
   type PageDeps,
@@ -22,7 +23,6 @@ import {
   page,
   type Visit,
 } from "../../page/core/route.ts";
-import { showingRefusals } from "../../page/core/shown-refusal.ts";
 import { ConnectionParams, LoginQuery, openConnection } from "../../page/login/connection-page.ts";
 import { type ExternalPerson, identityOf } from "../../page/login/external-account.ts";
 import { finishLogin } from "../../page/login/finish-login.ts";

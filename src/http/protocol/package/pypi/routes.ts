@@ -11,7 +11,7 @@ import { pypiName, pypiVersion } from "../../../../package/pypi/format.ts";
 import { escaped, pageAround } from "../../../../package/pypi/simple-page.ts";
 import { Refusal } from "../../../../platform/refusal.ts";
 import { listLivePackages } from "../../../../projections/package/live.ts";
-import { PypiMetadata, PypiSummary } from "../../../../projections/package/pypi-shown.ts";
+import { PypiMetadata, PypiSummary } from "../../../../projections/package/pypi-summary.ts";
 import { findListedFile, type ListedFile } from "../../../../projections/package/registry.ts";
 import { fileNotFound, orNotFound } from "../../../api/package/request.ts";
 import { emptyAnswer, streamAnswer } from "../../../core/answer.ts";

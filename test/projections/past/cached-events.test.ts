@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { expect } from "chai";
 
 import type { EventStore } from "../../../src/platform/event-store/event-store.ts";
-import { readCached } from "../../../src/projections/past/kept-events.ts";
+import { readCached } from "../../../src/projections/past/cached-events.ts";
 import { metadataFor } from "../../support/app/history.ts";
 import { testEventStore } from "../../support/store/event-store.ts";
 

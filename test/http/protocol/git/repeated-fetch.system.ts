@@ -2,9 +2,9 @@ import { expect } from "chai";
 
 import type { TestUser } from "../../../support/app/git-app.ts";
 import { git } from "../../../support/git/git.ts";
-import { keptWorld } from "../../../support/git/kept-world.ts";
+import { packCacheWorld } from "../../../support/git/pack-cache-world.ts";
 
-const { app, given, filled, clone, uploadPacksWhile } = await keptWorld();
+const { app, given, filled, clone, uploadPacksWhile } = await packCacheWorld();
 let anna: TestUser;
 let copy: string;
 before(() => {

@@ -2,8 +2,8 @@ import type { ChildProcess } from "node:child_process";
 import { createHash } from "node:crypto";
 
 import { type CommandRequest, parseCommandRequest } from "../../../git/command-request.ts";
-import type { CachedPack, PackCache } from "../../../git/kept-packs.ts";
 import { lsRefsAnswer, lsRefsParams, wantsKept } from "../../../git/ls-refs.ts";
+import type { CachedPack, PackCache } from "../../../git/pack-cache.ts";
 import type { Repository } from "../../../git/repository.ts";
 
 /** A request of protocol version 2 that was read. */

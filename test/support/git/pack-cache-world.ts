@@ -7,7 +7,7 @@ import { commit, git, temporaryDirectory, workingCopy } from "./git.ts";
 type Given = Readonly<{ anna: TestUser; bert: TestUser; copy: string }>;
 
 /** Two users, a working copy of five commits, projects that are filled from it, and clones of them. */
-export async function keptWorld() {
+export async function packCacheWorld() {
   const app = await startGitApp();
   const parent = await temporaryDirectory();
   let world: Given;

@@ -3,9 +3,9 @@ import { expect } from "chai";
 import { basicAuth } from "../../../support/app/basic-auth.ts";
 import type { TestProject, TestUser } from "../../../support/app/git-app.ts";
 import { fetchRequest, git, tryGit } from "../../../support/git/git.ts";
-import { keptWorld } from "../../../support/git/kept-world.ts";
+import { packCacheWorld } from "../../../support/git/pack-cache-world.ts";
 
-const { app, parent, given, filled, clone, uploadPacksWhile } = await keptWorld();
+const { app, parent, given, filled, clone, uploadPacksWhile } = await packCacheWorld();
 let anna: TestUser;
 let bert: TestUser;
 let copy: string;
