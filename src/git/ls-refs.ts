@@ -1,7 +1,7 @@
 import type { CommandRequest } from "./command-request.ts";
-import { keptPrefix } from "./kept-ref.ts";
 import { flushPacket, packet } from "./pkt-line.ts";
 import type { RefListing } from "./ref-listing.ts";
+import { servicePrefix } from "./service-ref.ts";
 
 /** What the client requests; gitprotocol-v2(5), "ls-refs". */
 export type LsRefsParams = Readonly<{
@@ -35,8 +35,9 @@ export function lsRefsParams({
 }
 
 /** Whether refs of the service's own may be among the requested ones. */
-export function wantsKept({ prefixes }: LsRefsParams): boolean {
-  const overlaps = (begin: string) => begin.startsWith(keptPrefix) || keptPrefix.startsWith(begin);
+export function wantsServiceRefs({ prefixes }: LsRefsParams): boolean {
+  const overlaps = (begin: string) =>
+    begin.startsWith(servicePrefix) || servicePrefix.startsWith(begin);
   return prefixes.length === 0 || prefixes.some(overlaps);
 }
 

@@ -2,10 +2,10 @@ import { readdir, stat } from "node:fs/promises";
 import path from "node:path";
 
 import { ifThere } from "../platform/if-there.ts";
-import { keptPrefix, keptRef } from "./kept-ref.ts";
 import { isObjectId, isRefName } from "./name.ts";
 import type { ObjectReader } from "./object/reader.ts";
 import { dataOf, headInFile, textOf } from "./ref-files.ts";
+import { servicePrefix, serviceRef } from "./service-ref.ts";
 
 /** A branch, a tag or a ref of the service's own; `peeled` is what an annotated tag leads to. */
 export type ListedRef = Readonly<{ name: string; id: string; peeled?: string | undefined }>;
@@ -25,15 +25,15 @@ export type RefListing = Readonly<{
  * Where refs stand, read as git reads them: those with a file first, then `packed-refs`; see ref-files.ts
  * for why this order misses none.
  *
- * @param withKept whether refs of the service's own are listed as well
+ * @param withServiceRefs whether refs of the service's own are listed as well
  * @returns undefined when there are many, or something is there that only git understands
  */
 export async function refListing(
   gitDir: string,
   objects: Pick<ObjectReader, "peelToAny">,
-  withKept = false,
+  withServiceRefs = false,
 ): Promise<RefListing | undefined> {
-  const listing = listedRefs(gitDir, objects, withKept);
+  const listing = listedRefs(gitDir, objects, withServiceRefs);
   const [head, refs] = await Promise.all([headInFile(gitDir), listing]);
   return head === undefined || refs === undefined ? undefined : { head, refs };
 }
@@ -41,11 +41,12 @@ export async function refListing(
 async function listedRefs(
   gitDir: string,
   objects: Pick<ObjectReader, "peelToAny">,
-  withKept: boolean,
+  withServiceRefs: boolean,
 ): Promise<readonly ListedRef[] | undefined> {
-  const isListed = (name: string): boolean => isRefName(name) || (withKept && keptRef.test(name));
-  const kept = withKept ? await filesBelow(gitDir, keptPrefix) : [];
-  const names = await namesOfFiles(gitDir, kept.filter(isListed));
+  const isListed = (name: string): boolean =>
+    isRefName(name) || (withServiceRefs && serviceRef.test(name));
+  const own = withServiceRefs ? await filesBelow(gitDir, servicePrefix) : [];
+  const names = await namesOfFiles(gitDir, own.filter(isListed));
   if (names === undefined) return undefined;
   const loose = await Promise.all(names.map((name) => looseRef(gitDir, name, objects)));
   const packed = await packedRefs(path.join(gitDir, "packed-refs"), isListed);

@@ -1,8 +1,8 @@
 import { removeDeadLocks } from "./bytes.ts";
-import { keptRef } from "./kept-ref.ts";
 import { isObjectId, isRefName } from "./name.ts";
 import type { Repository } from "./repository.ts";
 import { runGit } from "./run.ts";
+import { serviceRef } from "./service-ref.ts";
 
 /** A ref and where it shall go from where it stands; null where there is, or shall be, none. */
 export type RefUpdate = Readonly<{ ref: string; before: string | null; after: string | null }>;
@@ -10,7 +10,7 @@ export type RefUpdate = Readonly<{ ref: string; before: string | null; after: st
 const exitDenied = 128;
 
 /** A ref of the service's own that is pointed to an object, wherever it stood. */
-export type KeptUpdate = Readonly<{ ref: string; id: string }>;
+export type ServiceRefUpdate = Readonly<{ ref: string; id: string }>;
 
 /** A process of git that has been started to change refs, and changes none so far. */
 export type StartedUpdate = Readonly<{
@@ -54,7 +54,10 @@ export function startUpdate({ gitDir }: Pick<Repository, "gitDir">): StartedUpda
 export async function updateRefs(
   repository: Repository,
   updates: readonly RefUpdate[],
-  { kept = [], started }: Readonly<{ kept?: readonly KeptUpdate[]; started?: StartedUpdate }> = {},
+  {
+    kept = [],
+    started,
+  }: Readonly<{ kept?: readonly ServiceRefUpdate[]; started?: StartedUpdate }> = {},
 ): Promise<boolean> {
   const input = transactionOf(updates, kept, started);
   if (await (started ?? startUpdate(repository)).run(input)) return true;
@@ -66,11 +69,11 @@ export async function updateRefs(
 /** @throws Error for a name that is none of these refs; what was started ends then */
 function transactionOf(
   updates: readonly RefUpdate[],
-  kept: readonly KeptUpdate[],
+  kept: readonly ServiceRefUpdate[],
   started: StartedUpdate | undefined,
 ): string {
   try {
-    const commands = [...updates.map(commandOf), ...kept.map(keepCommandOf)];
+    const commands = [...updates.map(commandOf), ...kept.map(serviceCommandOf)];
     return ["start", ...commands, "prepare", "commit", ""].join("\n");
   } catch (error) {
     started?.drop();
@@ -78,8 +81,8 @@ function transactionOf(
   }
 }
 
-function keepCommandOf({ ref, id }: KeptUpdate): string {
-  if (!keptRef.test(ref) || !isObjectId(id)) throw new Error("Not a ref of the service");
+function serviceCommandOf({ ref, id }: ServiceRefUpdate): string {
+  if (!serviceRef.test(ref) || !isObjectId(id)) throw new Error("Not a ref of the service");
   return `update ${ref} ${id}`;
 }
 

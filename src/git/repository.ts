@@ -112,10 +112,10 @@ export class Repository {
   /**
    * All branches and tags, and what tags lead to; undefined when only git can list them.
    *
-   * @param withKept whether refs of the service's own are listed as well
+   * @param withServiceRefs whether refs of the service's own are listed as well
    */
-  refListing(withKept = false): Promise<RefListing | undefined> {
-    return refListing(this.gitDir, this.objects, withKept);
+  refListing(withServiceRefs = false): Promise<RefListing | undefined> {
+    return refListing(this.gitDir, this.objects, withServiceRefs);
   }
 
   /** Text that differs whenever a ref differs; undefined when it cannot be determined at once. */

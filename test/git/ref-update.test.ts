@@ -1,12 +1,11 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { expect } from "chai";
-
-import { KeptRefMoved, keepFirst, keepRef } from "../../src/git/kept-ref.ts";
 import { startUpdate, updateRefs } from "../../src/git/ref-update.ts";
 import { openGit } from "../../src/git/repositories.ts";
 import type { Repository } from "../../src/git/repository.ts";
 import { runGit } from "../../src/git/run.ts";
+import { makeServiceRef, ServiceRefMoved, setServiceRef } from "../../src/git/service-ref.ts";
 import { eventually } from "../support/app/eventually.ts";
 import { commit, git, temporaryDirectory, workingCopy } from "../support/git/git.ts";
 import { processes } from "../support/process/process.ts";
@@ -65,7 +64,7 @@ describe("changing refs by git that was started before", () => {
 
   it("fails where a first ref points to no object", async () => {
     const missing = "0123456789".repeat(4);
-    await expect(keepFirst(repository, kept, missing)).to.be.rejectedWith();
+    await expect(makeServiceRef(repository, kept, missing)).to.be.rejectedWith();
     expect(await at(kept)).to.equal("");
   });
 
@@ -88,16 +87,18 @@ describe("changing refs by git that was started before", () => {
 
 describe("a ref of the service's own", () => {
   it("is made where there is none, and else left where it is", async () => {
-    await keepFirst(repository, kept, second);
-    await keepFirst(repository, kept, first);
+    await makeServiceRef(repository, kept, second);
+    await makeServiceRef(repository, kept, first);
     expect(await at(kept)).to.equal(second);
   });
 
   it("is moved from the expected commit only", async () => {
-    await keepRef(repository, kept, first, null);
-    const moving = await keepRef(repository, kept, second, null).catch((thrown: unknown) => thrown);
-    expect(moving).to.be.instanceOf(KeptRefMoved);
-    await keepRef(repository, kept, second, first);
+    await setServiceRef(repository, kept, first, null);
+    const moving = await setServiceRef(repository, kept, second, null).catch(
+      (thrown: unknown) => thrown,
+    );
+    expect(moving).to.be.instanceOf(ServiceRefMoved);
+    await setServiceRef(repository, kept, second, first);
     expect(await at(kept)).to.equal(second);
   });
 
@@ -108,7 +109,9 @@ describe("a ref of the service's own", () => {
       [`${kept}\nupdate ${main}`, second],
       [kept, `${second}\nupdate ${main} ${second}`],
     ] as const) {
-      await expect(keepRef(repository, ref, id)).to.be.rejectedWith("is no ref of the service");
+      await expect(setServiceRef(repository, ref, id)).to.be.rejectedWith(
+        "is no ref of the service",
+      );
     }
     expect([await at(main), await at(kept)]).to.deep.equal([first, ""]);
   });

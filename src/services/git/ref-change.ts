@@ -5,9 +5,9 @@ import type { Role } from "../../events/core/role.ts";
 import { branchPrefix, tagPrefix } from "../../events/repository/repository.ts";
 import { pathsTouched } from "../../git/push/gate.ts";
 import {
-  type KeptUpdate,
   type RefUpdate,
   refInTheWay,
+  type ServiceRefUpdate,
   type StartedUpdate,
   startUpdate,
   updateRefs,
@@ -61,7 +61,7 @@ export type RefOrder = Readonly<{
    */
   first?: () => Promise<unknown>;
   /** Refs of the service's own that move with them. */
-  kept?: readonly KeptUpdate[];
+  kept?: readonly ServiceRefUpdate[];
 }>;
 
 export type RefsChanged = Readonly<{

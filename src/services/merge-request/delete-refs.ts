@@ -1,5 +1,5 @@
 import { headRefOf, mergeRefOf } from "../../events/merge-request/merge-request.ts";
-import { dropKeptRefs } from "../../git/kept-ref.ts";
+import { dropServiceRefs } from "../../git/service-ref.ts";
 import type { MergeRequestRow } from "../../projections/merge-request/merge-request-row.ts";
 import type { WorkerDeps } from "../core/deps.ts";
 
@@ -10,5 +10,5 @@ export async function deleteRefs(
 ): Promise<void> {
   const repository = await git.find(project_id);
   if (repository === undefined) return;
-  await dropKeptRefs(repository, [headRefOf(local_id), mergeRefOf(local_id)]);
+  await dropServiceRefs(repository, [headRefOf(local_id), mergeRefOf(local_id)]);
 }

@@ -13,7 +13,7 @@ import {
   mergeRequestStream,
 } from "../../events/merge-request/merge-request.ts";
 import { branchPrefix } from "../../events/repository/repository.ts";
-import { keepRef } from "../../git/kept-ref.ts";
+import { setServiceRef } from "../../git/service-ref.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import {
@@ -85,7 +85,7 @@ async function complete(
   // Compared with nothing: a request is merged once, and pipelines leave a ref alone that the target contains.
   await Promise.all([
     deps.visible(position),
-    repository && keepRef(repository, mergeRefOf(row.local_id), merge.mergeCommit),
+    repository && setServiceRef(repository, mergeRefOf(row.local_id), merge.mergeCommit),
     releasePair({ store: deps.store, now }, row.id, pair, metadata),
   ]);
   if (merge.removeSourceBranch) await removeSource(deps, row, begun);

@@ -6,7 +6,7 @@ import { mergeRequest } from "../../commands/merge-request/merge-request.ts";
 import { ObjectId } from "../../events/core/ids.ts";
 import { bySystem } from "../../events/core/system.ts";
 import { headRefOf } from "../../events/merge-request/merge-request.ts";
-import { KeptRefMoved, keepRef, readKeptRef } from "../../git/kept-ref.ts";
+import { readServiceRef, ServiceRefMoved, setServiceRef } from "../../git/service-ref.ts";
 import { keyedLock } from "../../platform/keyed-lock.ts";
 import { hasLfsObjects } from "../../projections/git/lfs-object.ts";
 import { approvalConfigurationOf } from "../../projections/merge-request/approval-rule.ts";
@@ -42,18 +42,18 @@ export async function withNewestSource(
       try {
         return await bringNewest(deps, row);
       } catch (error) {
-        if (!(error instanceof KeptRefMoved) || attempt === attemptsMax) throw error;
+        if (!(error instanceof ServiceRefMoved) || attempt === attemptsMax) throw error;
       }
     }
   });
 }
 
-/** @throws KeptRefMoved when another process brought a version meanwhile */
+/** @throws ServiceRefMoved when another process brought a version meanwhile */
 async function bringNewest(deps: SourceDeps, row: MergeRequestRow): Promise<MergeRequestRow> {
   const ref = headRefOf(row.local_id);
   const kept = await deps.git.find(row.project_id);
   // Read before the version is chosen, so that an older version never takes the place of a newer one.
-  const before = kept === undefined ? null : await readKeptRef(kept, ref);
+  const before = kept === undefined ? null : await readServiceRef(kept, ref);
   const current = (await findMergeRequestById(deps.db, row.id)) ?? row;
   const head = await sourceHead(deps.db, current);
   if (head === current.source_commit) return current;
@@ -71,7 +71,7 @@ async function bringNewest(deps: SourceDeps, row: MergeRequestRow): Promise<Merg
   await bringSource(deps, brought, metadata, {
     open: async () => undefined,
     async keep(_, { repository, ...came }) {
-      await keepRef(repository, ref, sourceCommit, before);
+      await setServiceRef(repository, ref, sourceCommit, before);
       return await recordMove(deps, current, target, { sourceCommit, ...came });
     },
   });

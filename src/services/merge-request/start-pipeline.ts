@@ -6,9 +6,9 @@ import { headRefOf, mergeRefOf } from "../../events/merge-request/merge-request.
 import { PipelineOrigin, pipelineEvents, pipelineStream } from "../../events/pipeline/pipeline.ts";
 import { branchPrefix } from "../../events/repository/repository.ts";
 import { mergeBase } from "../../git/history.ts";
-import { KeptRefMoved, keepRef, readKeptRef } from "../../git/kept-ref.ts";
 import { identLine } from "../../git/object/writer.ts";
 import type { Repository } from "../../git/repository.ts";
+import { readServiceRef, ServiceRefMoved, setServiceRef } from "../../git/service-ref.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import type { MergeRequestRow } from "../../projections/merge-request/merge-request-row.ts";
 import { findProjectById, type ProjectRow } from "../../projections/project/project.ts";
@@ -88,18 +88,18 @@ async function mergedOrigin(deps: StartDeps, wanted: Wanted): Promise<PipelineOr
     try {
       return await mergedOnce(deps, wanted);
     } catch (error) {
-      if (!(error instanceof KeptRefMoved) || attempt === attemptsMax) throw error;
+      if (!(error instanceof ServiceRefMoved) || attempt === attemptsMax) throw error;
     }
   }
 }
 
-/** @throws KeptRefMoved when the request was merged, or another pipeline was started, meanwhile */
+/** @throws ServiceRefMoved when the request was merged, or another pipeline was started, meanwhile */
 async function mergedOnce(deps: StartDeps, wanted: Wanted): Promise<PipelineOrigin | undefined> {
   const { repository, row } = wanted;
   const { db } = deps;
   const ref = mergeRefOf(row.local_id);
   // Read before the branch, which the merge of the request moves with it: that merge is never replaced.
-  const before = await readKeptRef(repository, ref);
+  const before = await readServiceRef(repository, ref);
   if (before !== null && (await isMerge(deps, wanted, before))) return undefined;
   const target = await findRef(db, row.project_id, "branch", row.target_branch);
   if (!target) return undefined;
@@ -113,7 +113,7 @@ async function mergedOnce(deps: StartDeps, wanted: Wanted): Promise<PipelineOrig
   } as const;
   try {
     const commitId = ObjectId.parse(await makeMerge(merging));
-    await keepRef(repository, ref, commitId, before);
+    await setServiceRef(repository, ref, commitId, before);
     const targetCommit = ObjectId.parse(target.object_id);
     const baseCommit = await baseOf(repository, targetCommit, row);
     const run = { ref, commitId, beforeCommitId: targetCommit, targetCommit, baseCommit };

@@ -6,7 +6,7 @@ import { ProjectId } from "../../events/core/ids.ts";
 import { localIdEvents } from "../../events/core/local-id.ts";
 import { bySystem } from "../../events/core/system.ts";
 import { headRefOf } from "../../events/merge-request/merge-request.ts";
-import { keepFirst } from "../../git/kept-ref.ts";
+import { makeServiceRef } from "../../git/service-ref.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import {
   findMergeRequestById,
@@ -58,6 +58,6 @@ export const mergeRequestHeadWorker = defineWorker({
     const repository = row && (await deps.git.find(row.project_id));
     if (row === undefined || row.refs_deleted || repository === undefined) return;
     const { source_commit, local_id } = await withNewestSource(deps, row);
-    await keepFirst(repository, headRefOf(local_id), source_commit);
+    await makeServiceRef(repository, headRefOf(local_id), source_commit);
   },
 });

@@ -9,7 +9,7 @@ import { MergeRequestId, ObjectId, UserId } from "../../events/core/ids.ts";
 import { idInStream } from "../../events/core/stream.ts";
 import { headRefOf } from "../../events/merge-request/merge-request.ts";
 import { repositoryEvents } from "../../events/repository/repository.ts";
-import { keepFirst } from "../../git/kept-ref.ts";
+import { makeServiceRef } from "../../git/service-ref.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { clipText, oneLineOf, storableText } from "../../platform/storable-text.ts";
@@ -112,7 +112,7 @@ async function open(opening: Opening, deps: WorkerDeps): Promise<void> {
   const processDeps = { store: deps.store, now: () => at };
   const change = { id, metadata: own("open") };
   const { localId, position } = await openMergeRequest(processDeps, change, command);
-  await keepFirst(repository, headRefOf(localId), sourceCommit);
+  await makeServiceRef(repository, headRefOf(localId), sourceCommit);
   await deps.visible(position);
   if (wish.mergeWhenPipelineSucceeds) {
     const choice = await choiceOf(project, command.details.removeSourceBranch, deps);

@@ -1,5 +1,5 @@
 import { expect } from "chai";
-import { readKeptRef } from "../../../src/git/kept-ref.ts";
+import { readServiceRef } from "../../../src/git/service-ref.ts";
 import { findMergeRequest } from "../../../src/projections/merge-request/merge-request-query.ts";
 import { withNewestSource } from "../../../src/services/merge-request/source.ts";
 import { mergeRequestHeadWorker } from "../../../src/workers/merge-request/number.ts";
@@ -37,7 +37,7 @@ describe("bringing the newest version of a source", () => {
     expect(newer).to.be.a("string");
     expect(brought.source_commit).to.equal(newer);
     const repository = (await app.deps.git.find(world.project.id))!;
-    expect(await readKeptRef(repository, ref)).to.equal(newer);
+    expect(await readServiceRef(repository, ref)).to.equal(newer);
   });
 
   it("never has its ref moved back by the step that makes it", async () => {
@@ -53,9 +53,9 @@ describe("bringing the newest version of a source", () => {
     const made = () =>
       mergeRequestHeadWorker.runJob({ mergeRequestId: row.id }, deps, new AbortController().signal);
     await made();
-    expect(await readKeptRef(repository, ref)).to.equal(newer);
+    expect(await readServiceRef(repository, ref)).to.equal(newer);
     await git(repository.gitDir, "update-ref", "-d", ref);
     await made();
-    expect(await readKeptRef(repository, ref)).to.equal(row.source_commit);
+    expect(await readServiceRef(repository, ref)).to.equal(row.source_commit);
   });
 });

@@ -2,7 +2,7 @@ import { openMergeRequest } from "../../../commands/merge-request/change-merge-r
 import { pairTaken } from "../../../commands/merge-request/pair.ts";
 import { MergeRequestId, ObjectId } from "../../../events/core/ids.ts";
 import { headRefOf } from "../../../events/merge-request/merge-request.ts";
-import { keepFirst } from "../../../git/kept-ref.ts";
+import { makeServiceRef } from "../../../git/service-ref.ts";
 import { deterministicId } from "../../../platform/deterministic-id.ts";
 import type { Refusal } from "../../../platform/refusal.ts";
 import { approvalConfigurationOf } from "../../../projections/merge-request/approval-rule.ts";
@@ -73,7 +73,7 @@ export const createMergeRequest = route({
             { ...command, ...came },
           ),
         async keep({ localId, position }, { repository }) {
-          await keepFirst(repository, headRefOf(localId), sourceCommit);
+          await makeServiceRef(repository, headRefOf(localId), sourceCommit);
           return position;
         },
       }),

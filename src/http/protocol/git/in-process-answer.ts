@@ -2,7 +2,7 @@ import type { ChildProcess } from "node:child_process";
 import { createHash } from "node:crypto";
 
 import { type CommandRequest, parseCommandRequest } from "../../../git/command-request.ts";
-import { lsRefsAnswer, lsRefsParams, wantsKept } from "../../../git/ls-refs.ts";
+import { lsRefsAnswer, lsRefsParams, wantsServiceRefs } from "../../../git/ls-refs.ts";
 import type { CachedPack, PackCache } from "../../../git/pack-cache.ts";
 import type { Repository } from "../../../git/repository.ts";
 
@@ -25,7 +25,7 @@ export async function answerOf(
   const request = parseCommandRequest(body);
   if (request?.command === "fetch") return packOf(request, body, repository, packs);
   const params = request && lsRefsParams(request);
-  const listing = params && (await repository.refListing(wantsKept(params)));
+  const listing = params && (await repository.refListing(wantsServiceRefs(params)));
   return params && listing ? { refs: lsRefsAnswer(params, listing) } : { body };
 }
 

@@ -3,18 +3,21 @@ import { refsInFiles } from "./ref-files.ts";
 import { runGit } from "./run.ts";
 
 /** Refs of the service itself: they can be fetched, and no push changes them. */
-export const keptPrefix = "refs/merge-requests/";
-export const keptRef = /^refs\/merge-requests\/[1-9]\d{0,9}\/(?:head|merge)$/;
+export const servicePrefix = "refs/merge-requests/";
+export const serviceRef = /^refs\/merge-requests\/[1-9]\d{0,9}\/(?:head|merge)$/;
 
 type GitDirectory = Readonly<{ gitDir: string }>;
 
 /** Another process moved the ref since it was read. */
-export class KeptRefMoved extends Error {
-  override readonly name = "KeptRefMoved";
+export class ServiceRefMoved extends Error {
+  override readonly name = "ServiceRefMoved";
 }
 
 /** The object that one of the service's own refs points to; null without such a ref. */
-export async function readKeptRef({ gitDir }: GitDirectory, ref: string): Promise<string | null> {
+export async function readServiceRef(
+  { gitDir }: GitDirectory,
+  ref: string,
+): Promise<string | null> {
   const read = await refsInFiles(gitDir, [ref]);
   if (read !== undefined) return read.get(ref) ?? null;
   const args = ["rev-parse", "--verify", "--quiet", "--end-of-options", ref] as const;
@@ -26,16 +29,16 @@ export async function readKeptRef({ gitDir }: GitDirectory, ref: string): Promis
  * Points one of the service's own refs to an object, unless it does.
  *
  * @param before what it has to point to; undefined skips the comparison
- * @throws KeptRefMoved when it points elsewhere
+ * @throws ServiceRefMoved when it points elsewhere
  */
-export async function keepRef(
+export async function setServiceRef(
   repository: GitDirectory,
   ref: string,
   id: string,
   before?: string | null,
 ): Promise<void> {
-  if (!keptRef.test(ref) || !isObjectId(id)) throw new Error(`${ref} is no ref of the service`);
-  if ((await readKeptRef(repository, ref)) === id) return;
+  if (!serviceRef.test(ref) || !isObjectId(id)) throw new Error(`${ref} is no ref of the service`);
+  if ((await readServiceRef(repository, ref)) === id) return;
   const expected = before === undefined ? "" : ` ${before ?? "0".repeat(id.length)}`;
   const input = ["start", `update ${ref} ${id}${expected}`, "prepare", "commit", ""].join("\n");
   const options = { input, writes: true, holds: "pushing" } as const;
@@ -43,29 +46,33 @@ export async function keepRef(
     await runGit(repository.gitDir, ["update-ref", "--stdin"], options);
   } catch (error) {
     if (before === undefined) throw error;
-    const now = await readKeptRef(repository, ref);
+    const now = await readServiceRef(repository, ref);
     if (now === id) return;
     if (now === before) throw error;
-    throw new KeptRefMoved(`${ref} points to ${now}`);
+    throw new ServiceRefMoved(`${ref} points to ${now}`);
   }
 }
 
 /** Points one of the service's own refs to an object where there is none of the name: what is there is newer. */
-export async function keepFirst(repository: GitDirectory, ref: string, id: string): Promise<void> {
-  await keepRef(repository, ref, id, null).catch((error: unknown) => {
-    if (!(error instanceof KeptRefMoved)) throw error;
+export async function makeServiceRef(
+  repository: GitDirectory,
+  ref: string,
+  id: string,
+): Promise<void> {
+  await setServiceRef(repository, ref, id, null).catch((error: unknown) => {
+    if (!(error instanceof ServiceRefMoved)) throw error;
   });
 }
 
 /** Deletes refs of the service's own, all or none, wherever they point; those that are not there are left out. */
-export async function dropKeptRefs(
+export async function dropServiceRefs(
   repository: GitDirectory,
   refs: readonly string[],
 ): Promise<void> {
   const there: string[] = [];
   for (const ref of refs) {
-    if (!keptRef.test(ref)) throw new Error(`${ref} is no ref of the service`);
-    if ((await readKeptRef(repository, ref)) !== null) there.push(ref);
+    if (!serviceRef.test(ref)) throw new Error(`${ref} is no ref of the service`);
+    if ((await readServiceRef(repository, ref)) !== null) there.push(ref);
   }
   if (there.length === 0) return;
   const input = ["start", ...there.map((ref) => `delete ${ref}`), "prepare", "commit", ""];
