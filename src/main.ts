@@ -201,6 +201,8 @@ async function prepare(
   await mustSupportStore(platform);
   await mustHaveWholeLog(platform);
   await mustHaveRightKeys(platform, signal);
+  const { prepareTables } = await modules.projections();
+  await prepareTables(platform);
   if (!names.includes("http")) return {};
   const [{ firstAdministrator }] = await modules.http();
   const make = () => firstAdministrator(platform.config, platform);

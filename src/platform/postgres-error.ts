@@ -20,6 +20,10 @@ export function sqlState(error: unknown): string | undefined {
   return typeof code === "string" && /^[0-9A-Z]{5}$/.test(code) ? code : undefined;
 }
 
+/** A table or column is missing: those of this release are there once its read models are built. */
+export const isUnbuilt = (error: unknown): boolean =>
+  ["42P01", "42703"].includes(sqlState(error) ?? "");
+
 /** True when Postgres could not be reached or gave up for now, false when it refused the statement. */
 export function isTransient(error: unknown): boolean {
   if (!(error instanceof Error)) return false;

@@ -4,6 +4,7 @@ import type { Vault } from "../platform/key/vault.ts";
 import { allProjections } from "./all.ts";
 import type { Log } from "./core/feed.ts";
 import { runProjections } from "./core/runner.ts";
+import { dropUnfitTables } from "./outdated-table.ts";
 
 /** What the role needs of the opened platform. */
 export type ProjectionsPlatform = Readonly<{
@@ -13,6 +14,10 @@ export type ProjectionsPlatform = Readonly<{
   vault: Vault;
   log: Log;
 }>;
+
+/** What comes before any role of this release reads the tables of an earlier one. */
+export const prepareTables = ({ db }: Pick<ProjectionsPlatform, "db">): Promise<void> =>
+  dropUnfitTables(db, allProjections);
 
 /** Starts to keep the read models up to date, as leader or standby, until closed. */
 export async function startProjections(

@@ -6,6 +6,7 @@ import {
   type CheckpointState,
   readAfter,
   readCheckpoints,
+  unbuiltVersion,
 } from "./core/checkpoint.ts";
 
 /** How far something that follows the log is behind it. */
@@ -46,7 +47,8 @@ export async function projectionStatuses(
 
 /** Names of read models whose tables the projections have not made: on a new instance, and after an upgrade. */
 export async function uninstalledProjections(db: Knex): Promise<readonly string[]> {
-  const installed = new Set((await readCheckpoints(db)).map(({ name }) => name));
+  const rows = (await readCheckpoints(db)).filter(({ version }) => version !== unbuiltVersion);
+  const installed = new Set(rows.map(({ name }) => name));
   return [...names].filter((name) => !installed.has(name));
 }
 

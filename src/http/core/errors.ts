@@ -3,7 +3,7 @@ import type { Context, Middleware } from "koa";
 import type { Logger } from "pino";
 
 import { RevisionConflict, StoreUnavailable } from "../../platform/event-store/event-store.ts";
-import { isTransient, sqlState } from "../../platform/postgres-error.ts";
+import { isTransient, isUnbuilt } from "../../platform/postgres-error.ts";
 import { type FieldError, Refusal, type RefusalKind } from "../../platform/refusal.ts";
 import type { Answer } from "./answer.ts";
 import type { Problem } from "./problem.ts";
@@ -179,9 +179,6 @@ function explain(error: unknown): Explained {
 function unavailableCode(error: unknown): string | undefined {
   if (error instanceof StoreUnavailable) return "store.unavailable";
   if (error instanceof RevisionConflict) return "store.contended";
-  if (unbuiltStates.has(sqlState(error) ?? "")) return "projection.lagging";
+  if (isUnbuilt(error)) return "projection.lagging";
   return isTransient(error) ? "database.unavailable" : undefined;
 }
-
-/** A table or column is missing: those of this release are there once its read models are built. */
-const unbuiltStates: ReadonlySet<string> = new Set(["42P01", "42703"]);

@@ -27,6 +27,8 @@ export type StoredCheckpoint = Omit<CheckpointRow, "position"> &
   Readonly<{ position: bigint | null }>;
 
 export const beforeEverything = -1n;
+/** Of a read model whose tables have to be built before they are read. */
+export const unbuiltVersion = 0;
 
 /** What to read from the log after a position. */
 export const readAfter = (position: bigint): Readonly<{ after?: bigint }> =>

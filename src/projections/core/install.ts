@@ -1,4 +1,9 @@
-import { beforeEverything, type CheckpointState, type StoredCheckpoint } from "./checkpoint.ts";
+import {
+  beforeEverything,
+  type CheckpointState,
+  type StoredCheckpoint,
+  unbuiltVersion,
+} from "./checkpoint.ts";
 import type { Projection, Tx } from "./projection.ts";
 import { createLateIndexes, createTables } from "./table.ts";
 
@@ -22,13 +27,24 @@ export async function install(
   await tx<StoredCheckpoint>("projection_checkpoint").insert(row);
 }
 
-/** Installs those that have no checkpoint, as behind the others. */
+/**
+ * Installs those that have no checkpoint, as behind the others. One that is new beside others has no tables before they
+ * are built: of empty ones, nothing would say that rows are missing.
+ */
 export async function installMissing(tx: Tx, projections: readonly Projection[]): Promise<void> {
   const installed = new Set(await tx<StoredCheckpoint>("projection_checkpoint").pluck("name"));
   for (const projection of projections) {
-    if (!installed.has(projection.name)) await install(tx, projection, "behind");
+    const { name } = projection;
+    if (installed.size === 0) await install(tx, projection, "behind");
+    else if (!installed.has(name)) await noteUnbuilt(tx, name);
   }
 }
+
+const noteUnbuilt = (tx: Tx, name: string) =>
+  tx<StoredCheckpoint>("projection_checkpoint").insert({
+    ...{ name, version: unbuiltVersion, tables: [] },
+    ...{ position: beforeEverything, state: "behind" },
+  });
 
 /** In one statement, because they may refer to each other. */
 export async function dropTables(tx: Tx, schema: string, tables: readonly string[]): Promise<void> {

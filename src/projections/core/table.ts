@@ -5,7 +5,11 @@ export type Columns = Readonly<Record<string, unknown>>;
 /** A table of a read model, whatever its rows are. */
 export type AnyTable = Readonly<{
   name: string;
-  /** Name → type in SQL. A column takes no null unless its type ends with ` null`. */
+  /**
+   * Name → type in SQL. A column takes no null unless its type ends with ` null`. After an upgrade, rows of the version
+   * before have the default of a new column until they are built again; without a default the table is not readable
+   * until then. A column whose values get another form gets another name.
+   */
   columns: Readonly<Record<string, string>>;
   /** The columns by which a row is known. */
   key: readonly string[];
@@ -115,10 +119,11 @@ async function createIndexes(
 export const quoted = (names: readonly string[]): readonly string[] =>
   names.map((name) => `"${name}"`);
 
+export const columnDefinition = (column: string, type: string): string =>
+  type.endsWith(" null") ? `"${column}" ${type}` : `"${column}" ${type} not null`;
+
 function creation({ name, columns, key }: AnyTable): string {
-  const all = Object.entries(columns).map(([column, type]) =>
-    type.endsWith(" null") ? `"${column}" ${type}` : `"${column}" ${type} not null`,
-  );
+  const all = Object.entries(columns).map(([column, type]) => columnDefinition(column, type));
   return `create table ${name} (${all.join(", ")}, primary key (${quoted(key).join(", ")}))`;
 }
 

@@ -5,6 +5,7 @@ import type { Recorded } from "../../events/core/event.ts";
 import { upcast } from "../../events/core/upcast.ts";
 import { asOperation, isSuspended } from "../../platform/event-loop/operation.ts";
 import { RevisionConflict } from "../../platform/event-store/event-store.ts";
+import { isUnbuilt } from "../../platform/postgres-error.ts";
 import { type Job, PermanentFailure } from "../../platform/queue/queue.ts";
 import { Refusal, type RefusalKind } from "../../platform/refusal.ts";
 import { clipText, storableText } from "../../platform/storable-text.ts";
@@ -70,7 +71,7 @@ function isPermanent(error: unknown): boolean {
 
 /** Of a store, the machine or another writer: trying again is the only answer. */
 function isOutage(error: unknown): boolean {
-  if (mayPass(error) || error instanceof RevisionConflict) return true;
+  if (mayPass(error) || isUnbuilt(error) || error instanceof RevisionConflict) return true;
   if (error instanceof Refusal) return error.kind === "unavailable" || error.kind === "too_many";
   return error instanceof Error && "code" in error && /^E[A-Z]+$/.test(String(error.code));
 }

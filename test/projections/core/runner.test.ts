@@ -1,6 +1,8 @@
 import { expect } from "chai";
+import { withLock } from "../../../src/platform/postgres/leader.ts";
 import { readCheckpoints } from "../../../src/projections/core/checkpoint.ts";
 import type { Projection } from "../../../src/projections/core/projection.ts";
+import { rebuildLock } from "../../../src/projections/core/rebuild.ts";
 import { runProjections } from "../../../src/projections/core/runner.ts";
 import { eventually } from "../../support/app/eventually.ts";
 import { context, rowsOf, uninstall } from "../../support/app/projection.ts";
@@ -114,6 +116,20 @@ describe("running projections", () => {
     const last = await append(store, "parcel-7", received);
     for (const name of ["parcel_copy", "parcel"]) await reached(name, last);
 
+    expect(await parcels(copy)).to.deep.equal(await parcels(parcel));
+  });
+
+  it("makes no table of a new projection before all its rows are there", async () => {
+    const first = start(parcel);
+    await reached("parcel", await append(store, "parcel-9", sent("Gerda")));
+    await first.stop();
+    const hasTable = () => db.schema.withSchema("read_model").hasTable("parcel_copy");
+    await withLock(url, rebuildLock, new AbortController().signal, async () => {
+      start(parcel, copy);
+      await eventually(async () => (await checkpoint("parcel_copy"))?.state === "behind");
+      expect(await hasTable()).to.equal(false);
+    });
+    await eventually(hasTable);
     expect(await parcels(copy)).to.deep.equal(await parcels(parcel));
   });
 

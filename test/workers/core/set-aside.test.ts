@@ -97,6 +97,7 @@ describe("events set aside", () => {
   for (const [what, error] of [
     ["a store that is away", new StoreUnavailable("away")],
     ["a lagging read model", new Refusal("unavailable", "projection.lagging", "later")],
+    ["a read model that is being built", Object.assign(new Error("no table"), { code: "42P01" })],
     ["a full disk", Object.assign(new Error("full"), { code: "ENOSPC" })],
   ] as const) {
     it(`do not go aside for ${what}`, async () => {
