@@ -70,7 +70,7 @@ export type AuditNameRow = RowOf<typeof names>;
 
 export const auditEntryProjection: Projection = {
   name: "audit_entry",
-  version: 4,
+  version: 5,
   tables: [entries, days, names],
   types: everyType,
   async apply(tx, events) {

@@ -120,7 +120,7 @@ export function titleIn(data: Data): string | null {
 /** Streams whose id is that of the project, team, company or account itself. */
 const placeStreams = new Set([
   ...["project", "team", "company", "user", "repository", "pushCount", "mirror", "mergeSetting"],
-  ...["membership", "protection", "approval", "templateSetting", "pipelineLifetime", "invitation"],
+  ...["membership", "protection", "approval", "templateSetting", "pipelineLifetime"],
   ...["pipelineVariable", "transferOffer", "holding", "sshKeyRing", "gpgKeyRing", "accessToken"],
   ...["twoFactor", "notificationPreference"],
 ]);

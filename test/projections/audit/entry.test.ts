@@ -71,6 +71,23 @@ describe("the audit trail", () => {
     expect(await found()).to.deep.equal(expected);
   });
 
+  it("knows the project of invitations, whose streams have the digest of an address", async () => {
+    const stream = "invitation-5d1c2b3a-4f5e-8d6c-9b8a-1a2b3c4d5e6f";
+    const invitation = { invitationId: "i", parentId: projectId, parentType: "PROJECT" };
+    const invited = history(
+      [stream, event("InvitationMade", invitation)],
+      [stream, event("InvitationRevoked", { invitationId: "i" })],
+      [stream, event("InvitationMade", invitation)],
+      [stream, event("InvitationAccepted", { ...invitation, userId: anna })],
+    );
+    for (const batches of [[invited], invited.map((one) => [one])]) {
+      await reset(db, auditEntryProjection);
+      await feedInTurn(batches);
+      const found = await oldest({ placeId: projectId });
+      expect(types(found)).to.deep.equal(invited.map(({ type }) => type));
+    }
+  });
+
   it("reads one entry of a stream to know its project, however long the stream is", async () => {
     const changes = Array.from({ length: 2_000 }, () => event("WebhookChanged"));
     const events = [event("WebhookCreated", { projectId }), ...changes];
