@@ -72,13 +72,10 @@ export const issue: Slice<IssueState, IssueCommand, typeof issueEvents> = {
 
   evolve(state, event) {
     switch (event.type) {
-      case "IssueCreated":
-        return {
-          status: "created",
-          projectId: event.data.projectId,
-          details: detailsOf(event.data),
-          closedByCommits: new Set(),
-        };
+      case "IssueCreated": {
+        const { issueId, projectId, createdById, createdAt, ...details } = event.data;
+        return { status: "created", projectId, details, closedByCommits: new Set() };
+      }
       case "IssueEdited":
         if (state.status !== "created") return state;
         return { ...state, details: { ...state.details, ...defined(event.data.details) } };
@@ -116,7 +113,7 @@ function edit(
   { details: before }: Existing,
   { projectId, changes, by: editedById, at: editedAt }: Command<"EditIssue">,
 ): readonly IssueEvent[] {
-  const fields = (Object.keys(before) as (keyof IssueDetails)[]).filter(
+  const fields = (Object.keys(changes) as (keyof IssueDetails)[]).filter(
     (field) => changes[field] !== undefined && !same(changes[field], before[field]),
   );
   if (fields.length === 0) return [];
@@ -148,22 +145,12 @@ function mustExist(state: IssueState, { projectId }: Within): Existing {
   throw issueNotFound();
 }
 
-function detailsOf({
-  title,
-  description,
-  status,
-  assigneeIds,
-  labelIds,
-}: IssueDetails): IssueDetails {
-  return { title, description, status, assigneeIds, labelIds };
-}
-
 function pick(from: IssueChanges, fields: readonly (keyof IssueDetails)[]): IssueChanges {
-  return Object.fromEntries(fields.map((field) => [field, from[field]]));
+  return defined(Object.fromEntries(fields.map((field) => [field, from[field]])));
 }
 
-/** Assignees and labels are sets: their order means nothing. */
+/** Assignees and labels are sets: their order means nothing. An optional field that is left out is like false. */
 function same(one: unknown, other: unknown): boolean {
-  const sorted = (value: unknown) => (Array.isArray(value) ? [...value].sort() : value);
+  const sorted = (value: unknown) => (Array.isArray(value) ? [...value].sort() : (value ?? false));
   return JSON.stringify(sorted(one)) === JSON.stringify(sorted(other));
 }

@@ -8,6 +8,7 @@ import {
 import { unreachable } from "../../platform/invariant.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import type { Slice } from "../core/decider.ts";
+import { sameFields } from "../core/same-fields.ts";
 
 /** The project that the request names; a label of another project does not exist for it. */
 type Within = Readonly<{ projectId: ProjectId; by: UserId; at: string }>;
@@ -40,7 +41,7 @@ export const label: Slice<LabelState, LabelCommand, typeof labelEvents> = {
       case "EditLabel": {
         const { details: previousDetails } = mustExist(state, command);
         const { details } = command;
-        if (same(previousDetails, details)) return [];
+        if (sameFields(previousDetails, details)) return [];
         const data = { details, previousDetails, editedById: by, editedAt: at };
         return [{ type: "LabelEdited", data }];
       }
@@ -58,8 +59,8 @@ export const label: Slice<LabelState, LabelCommand, typeof labelEvents> = {
   evolve(state, event) {
     switch (event.type) {
       case "LabelCreated": {
-        const { projectId, title, description, hexColor } = event.data;
-        return { status: "created", projectId, details: { title, description, hexColor } };
+        const { labelId, projectId, createdById, createdAt, ...details } = event.data;
+        return { status: "created", projectId, details };
       }
       case "LabelEdited":
         return state.status === "absent" ? state : { ...state, details: event.data.details };
@@ -78,12 +79,4 @@ export function labelNotFound(): Refusal {
 function mustExist(state: LabelState, { projectId }: Within) {
   if (state.status === "created" && state.projectId === projectId) return state;
   throw labelNotFound();
-}
-
-function same(one: LabelDetails, other: LabelDetails): boolean {
-  return (
-    one.title === other.title &&
-    one.description === other.description &&
-    one.hexColor === other.hexColor
-  );
 }

@@ -15,6 +15,7 @@ import {
 import { unreachable } from "../../platform/invariant.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import type { Slice } from "../core/decider.ts";
+import { sameFields } from "../core/same-fields.ts";
 
 /** More than any release has; a release is always shown with all of its files. */
 export const releaseFilesMax = 500;
@@ -65,7 +66,7 @@ export const release: Slice<ReleaseState, ReleaseCommand, typeof releaseEvents> 
       case "EditRelease": {
         const { details: previousDetails } = mustExist(state, command);
         const { details, commitId } = command;
-        if (same(previousDetails, details)) return [];
+        if (sameFields(previousDetails, details)) return [];
         const data = { details, previousDetails, commitId, editedById: by, editedAt: at };
         return [{ type: "ReleaseEdited", data }];
       }
@@ -87,8 +88,7 @@ export const release: Slice<ReleaseState, ReleaseCommand, typeof releaseEvents> 
   evolve(state, event) {
     switch (event.type) {
       case "ReleaseCreated": {
-        const { projectId, title, description, tagName, preRelease } = event.data;
-        const details = { title, description, tagName, preRelease };
+        const { releaseId, commitId, createdById, createdAt, projectId, ...details } = event.data;
         return { status: "created", projectId, details, files: new Map(), removed: new Set() };
       }
       case "ReleaseEdited":
@@ -173,13 +173,4 @@ function mustExist(state: ReleaseState, { projectId }: Within): Existing {
 
 export function releaseNotFound(): Refusal {
   return new Refusal("not_found", "release.not_found", "Release not found.");
-}
-
-function same(one: ReleaseDetails, other: ReleaseDetails): boolean {
-  return (
-    one.title === other.title &&
-    one.description === other.description &&
-    one.tagName === other.tagName &&
-    one.preRelease === other.preRelease
-  );
 }

@@ -1,7 +1,12 @@
 import type { Knex } from "knex";
 import type { ProjectId } from "../../events/core/ids.ts";
 import { idInStream } from "../../events/core/stream.ts";
-import { LabelId, labelEvents, normaliseTitle } from "../../events/label/label.ts";
+import {
+  type LabelDetails,
+  LabelId,
+  labelEvents,
+  normaliseTitle,
+} from "../../events/label/label.ts";
 import { change, put, remove } from "../core/change.ts";
 import { purgedFrom, purgeEvents } from "../core/purge.ts";
 import { defineReadModel } from "../core/read-model.ts";
@@ -45,9 +50,7 @@ export const labelProjection = defineReadModel({
   },
 });
 
-type Details = Readonly<{ title: string; description: string | null; hexColor: string }>;
-
-const columnsOf = ({ title, description, hexColor: hex_color }: Details) => ({
+const columnsOf = ({ title, description, hexColor: hex_color }: LabelDetails) => ({
   title,
   title_normalised: normaliseTitle(title),
   description,

@@ -47,6 +47,18 @@ describe("editing a label", () => {
     given(created, edited).when(edit).givesNothing();
   });
 
+  it("takes every field of the details, also one that is optional", () => {
+    const pinned = { ...details, isPinned: true };
+    const plain = { ...details, isPinned: false };
+    const withDetails = (of: object) => ({ ...created, data: { ...created.data, ...of } }) as never;
+    given(withDetails(pinned))
+      .when({ ...edit, details: plain })
+      .gives({ ...edited, data: { ...edited.data, details: plain, previousDetails: pinned } });
+    given(created)
+      .when({ ...edit, details: plain })
+      .givesNothing();
+  });
+
   it("refuses a label that is absent, deleted or of another project", () => {
     given().when(edit).refuses("label.not_found");
     given(created, deleted).when(edit).refuses("label.not_found");

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { createLabel, deleteLabel, editLabel } from "../../../commands/label/change-label.ts";
 import { labelNotFound } from "../../../commands/label/label.ts";
-import { LabelId } from "../../../events/label/label.ts";
+import { type LabelDetails, LabelId } from "../../../events/label/label.ts";
 import { deterministicId } from "../../../platform/deterministic-id.ts";
 import { findLabel, labelProjection, listLabels } from "../../../projections/label/label.ts";
 import { commandDeps, projectStampOf } from "../../core/command-deps.ts";
@@ -72,7 +72,7 @@ const postLabel = route({
   reply: LabelView,
   async handle({ body: { title, description, hexColor }, request }, deps) {
     const labelId = LabelId.parse(deterministicId(request.commandId, "label"));
-    const details = {
+    const details: Required<LabelDetails> = {
       title,
       description: description ?? null,
       hexColor: hexColor ?? colorOf(labelId),
@@ -101,7 +101,7 @@ const putLabel = route({
   reply: LabelView,
   async handle({ params: { labelUuid }, body, request }, deps) {
     const row = await mustFindLabel(deps, request, labelUuid);
-    const details = {
+    const details: Required<LabelDetails> = {
       title: body.title ?? row.title,
       description: body.description === undefined ? row.description : body.description,
       hexColor: body.hexColor ?? row.hex_color,

@@ -1,7 +1,10 @@
 import { isDeepStrictEqual } from "node:util";
+import type { z } from "zod";
 
 import { idInStream } from "../../../events/core/stream.ts";
+import { LabelDetails } from "../../../events/label/label.ts";
 import { lifetimeDaysDefault } from "../../../events/pipeline/lifetime.ts";
+import { ReleaseDetails } from "../../../events/release/release.ts";
 import type { Data } from "../../../projections/audit/change.ts";
 import { type Inverse, impossible, type Undone } from "./operation.ts";
 import { tagBefore } from "./tag.ts";
@@ -65,14 +68,10 @@ const unedited = async (undone: Undone): Promise<Data> => ({
   ...partOf(undone.data, "previousDetails"),
 });
 
-async function labelBody(undone: Undone): Promise<Data> {
-  const { title, description, hexColor } = await unedited(undone);
-  return { title, description, hexColor };
-}
-
-async function releaseBody(undone: Undone): Promise<Data> {
-  const { title, description, tagName, preRelease } = await unedited(undone);
-  return { title, description, tagName, preRelease };
+/** The fields of a thing as it was, named in the request as in the event; one that was left out is taken away again. */
+async function uneditedFields(undone: Undone, fields: z.ZodObject): Promise<Data> {
+  const before = await unedited(undone);
+  return Object.fromEntries(Object.keys(fields.shape).map((name) => [name, before[name] ?? null]));
 }
 
 async function issueBody(undone: Undone): Promise<Data> {
@@ -234,11 +233,11 @@ export const inverses: Readonly<Record<string, Inverse>> = {
   LabelEdited: async (undone) => ({
     operationId: "editLabel",
     params: { labelUuid: own(undone) },
-    body: await labelBody(undone),
+    body: await uneditedFields(undone, LabelDetails),
   }),
   LabelDeleted: async (undone) => ({
     operationId: "createLabel",
-    body: await labelBody(undone),
+    body: await uneditedFields(undone, LabelDetails),
     makes: "LabelCreated",
   }),
 
@@ -303,7 +302,7 @@ export const inverses: Readonly<Record<string, Inverse>> = {
   ReleaseEdited: async (undone) => ({
     operationId: "editRelease",
     params: { releaseUuid: own(undone) },
-    body: await releaseBody(undone),
+    body: await uneditedFields(undone, ReleaseDetails),
   }),
 
   WebhookCreated: removes("deleteWebhook", "id"),
