@@ -9,10 +9,10 @@ import {
   numbersIn,
   type Until,
 } from "../../projections/audit/happened.ts";
-import { numberEvent } from "../../projections/audit/number-event.ts";
 import type { Projection } from "../../projections/core/projection.ts";
 import { withReadModelsOf } from "../../projections/past/as-of.ts";
 import { readCached } from "../../projections/past/cached-events.ts";
+import { numberEvent } from "../../projections/past/number-event.ts";
 import { inOrder, type PastFold, pastFold } from "../../projections/past/past-fold.ts";
 import { findSources, type PastSource, typesOf } from "../../projections/past/snapshot.ts";
 import { untilVisible } from "../../projections/progress/visible.ts";

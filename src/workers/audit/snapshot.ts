@@ -9,7 +9,6 @@ import { mergeSettingEvents } from "../../events/merge-request/merge-setting.ts"
 import { projectEvents } from "../../events/project/project.ts";
 import type { Job } from "../../platform/queue/queue.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import { numberEvent } from "../../projections/audit/number-event.ts";
 import { readRecorded } from "../../projections/audit/read-events.ts";
 import type { Projection } from "../../projections/core/projection.ts";
 import { issueProjection } from "../../projections/issue/issue.ts";
@@ -18,6 +17,7 @@ import { mergeRequestProjection } from "../../projections/merge-request/merge-re
 import { findMergeRequestById } from "../../projections/merge-request/merge-request-query.ts";
 import { mergeSettingProjection } from "../../projections/merge-request/merge-setting.ts";
 import { withReadModelsOf } from "../../projections/past/as-of.ts";
+import { numberEvent } from "../../projections/past/number-event.ts";
 import { eventsPerSnapshot, pastFold } from "../../projections/past/past-fold.ts";
 import { findSources, type PastSource } from "../../projections/past/snapshot.ts";
 import { findProjectById, projectProjection } from "../../projections/project/project.ts";

@@ -58,6 +58,7 @@ const sections: Readonly<Record<string, Readonly<Record<string, readonly string[
     agent: ["pipeline"],
     audit: ["user"],
     "merge-request": ["instance"],
+    past: ["audit"],
     project: ["container", "git", "package", "team"],
     protection: ["instance", "project"],
     reference: ["project"],
@@ -172,7 +173,7 @@ const sections: Readonly<Record<string, Readonly<Record<string, readonly string[
 
 /** Sections that all others of a layer may import; `core` where none is named. */
 const commonSections: Readonly<Record<string, readonly string[]>> = {
-  projections: ["core", "list", "past", "progress"],
+  projections: ["core", "list", "progress"],
 };
 
 /** @param file, target paths below `src` */

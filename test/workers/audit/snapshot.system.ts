@@ -5,13 +5,13 @@ import type { AnyEvent, EventMetadata, Recorded } from "../../../src/events/core
 import { type LocalIdKind, localIdStream } from "../../../src/events/core/local-id.ts";
 import { mergeSettingsDefault } from "../../../src/events/merge-request/merge-setting.ts";
 import { happenedIn, type Until } from "../../../src/projections/audit/happened.ts";
-import { numberEvent } from "../../../src/projections/audit/number-event.ts";
 import { readRecorded } from "../../../src/projections/audit/read-events.ts";
 import { rebuild } from "../../../src/projections/core/rebuild.ts";
 import { issueProjection } from "../../../src/projections/issue/issue.ts";
 import { mergeRequestProjection } from "../../../src/projections/merge-request/merge-request.ts";
 import { mergeSettingProjection } from "../../../src/projections/merge-request/merge-setting.ts";
 import { withReadModelsOf } from "../../../src/projections/past/as-of.ts";
+import { numberEvent } from "../../../src/projections/past/number-event.ts";
 import { eventsPerSnapshot, pastFold } from "../../../src/projections/past/past-fold.ts";
 import {
   type FoundSource,

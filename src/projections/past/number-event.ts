@@ -1,7 +1,7 @@
 import type { Recorded } from "../../events/core/event.ts";
 import { type LocalIdKind, localIdStream } from "../../events/core/local-id.ts";
 import type { EventStore } from "../../platform/event-store/event-store.ts";
-import { findCached } from "../past/cached-events.ts";
+import { findCached } from "./cached-events.ts";
 
 /** The event that gave a number. Numbers have no gaps, so the number says where in its stream that is. */
 export async function numberEvent(
