@@ -6,6 +6,7 @@ import { givenCertificate } from "../../support/client/certificate.ts";
 const { cert, key } = await givenCertificate({ name: "idp" });
 const other = await givenCertificate({ name: "next", key: "ec" });
 const weak = await givenCertificate({ key: "rsa:1024" });
+const unsupported = await givenCertificate({ key: "ed448" });
 const now = new Date();
 const later = (days: number) => new Date(now.getTime() + days * 86_400_000);
 const bare = cert.replaceAll(/-----[^-]+-----|\s/g, "");
@@ -29,6 +30,7 @@ describe("parsing certificates", () => {
     ["one that expired", cert, "expired on", later(31)],
     ["one of tomorrow", cert, "not valid before", later(-1)],
     ["a weak key", weak.cert, "1024 bits", now],
+    ["a key of another kind", unsupported.cert, "kind ed448", now],
     ["too many", `${cert}\n`.repeat(11), "more than 10", now],
     ["too much", "A".repeat(70_000), "too long", now],
     ["a request", cert.replaceAll("CERTIFICATE", "CERTIFICATE REQUEST"), "request, not", now],

@@ -1,4 +1,4 @@
-import { createSign, generateKeyPairSync, type KeyObject, randomBytes } from "node:crypto";
+import { generateKeyPairSync, type KeyObject, randomBytes, sign } from "node:crypto";
 
 export type Certificate = Readonly<{ cert: string; key: string }>;
 
@@ -29,32 +29,42 @@ const ids = {
   alternativeName: "551d11",
   rsaWithSha256: "2a864886f70d01010b",
   ecdsaWithSha256: "2a8648ce3d040302",
+  ed448: "2b6571",
 } as const;
 
 /**
  * A self-signed certificate and its key, both PEM; valid for a month. Made without openssl(1), so that
  * tests need no more than Node.js.
  *
- * @param options `key`: "rsa:<bits>" or "ec" (P-256); `san`: "IP:<IPv4 address>" or "DNS:<name>"
+ * @param options `key`: "rsa:<bits>", "ec" (P-256) or "ed448"; `san`: "IP:<IPv4 address>" or "DNS:<name>"
  */
 export async function givenCertificate(
   options: Readonly<{ name?: string; key?: string; san?: string }> = {},
 ): Promise<Certificate> {
   const { name = "test", key = "rsa:2048", san } = options;
-  const isElliptic = key === "ec";
-  const { publicKey, privateKey } = isElliptic
-    ? generateKeyPairSync("ec", { namedCurve: "P-256" })
-    : generateKeyPairSync("rsa", { modulusLength: Number(key.split(":")[1]) });
-  const algorithm = isElliptic
-    ? sequence(identifier(ids.ecdsaWithSha256))
-    : sequence(identifier(ids.rsaWithSha256), der(tags.nothing));
+  const { publicKey, privateKey, algorithm, digest } = newKey(key);
   const signed = toBeSigned({ name, san, algorithm, publicKey });
-  const signature = createSign("sha256").update(signed).sign(privateKey);
+  const signature = sign(digest, signed, privateKey);
   const certificate = sequence(signed, algorithm, bits(signature));
   return {
     cert: pem("CERTIFICATE", certificate),
     key: privateKey.export({ type: "pkcs8", format: "pem" }).toString(),
   };
+}
+
+/** @param kind as the option `key` of `givenCertificate` */
+function newKey(kind: string) {
+  if (kind === "ed448") {
+    const algorithm = sequence(identifier(ids.ed448));
+    return { ...generateKeyPairSync("ed448"), algorithm, digest: null };
+  }
+  if (kind === "ec") {
+    const algorithm = sequence(identifier(ids.ecdsaWithSha256));
+    return { ...generateKeyPairSync("ec", { namedCurve: "P-256" }), algorithm, digest: "sha256" };
+  }
+  const algorithm = sequence(identifier(ids.rsaWithSha256), der(tags.nothing));
+  const modulusLength = Number(kind.split(":")[1]);
+  return { ...generateKeyPairSync("rsa", { modulusLength }), algorithm, digest: "sha256" };
 }
 
 type Content = Readonly<{
