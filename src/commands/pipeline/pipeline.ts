@@ -25,6 +25,8 @@ export type PipelinePlan = Readonly<{
   /** How many jobs it has in all. */
   jobs: number;
   failureReason: string | null;
+  /** What has no effect in its file. */
+  warnings?: string[];
 }>;
 
 export type PipelineCommand = Within &

@@ -63,6 +63,8 @@ export const pipelineEvents = {
     jobs: z.int().nonnegative(),
     /** What is wrong with its file: such a pipeline has no jobs. */
     failureReason: z.string().nullable(),
+    /** What has no effect in its file. */
+    warnings: z.array(z.string()).optional(),
     createdAt: IsoInstant,
   }),
   /** Some of its jobs, in the order of stages; large pipelines take several of these. */

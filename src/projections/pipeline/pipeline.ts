@@ -14,7 +14,7 @@ const unfinished = { finished_at: null, duration_seconds: null, failure_reason: 
 /** Pipelines and their jobs. The status of a pipeline is computed from those of its jobs. */
 export const pipelineProjection = defineReadModel({
   name: "pipeline",
-  version: 10,
+  version: 11,
   tables: pipelineTables,
   events: { ...pipelineEvents, ...jobEvents, ...localIdEvents, ...purgeEvents },
   effects: {
@@ -91,6 +91,7 @@ function createdRow(data: Data<"PipelineCreated">) {
     cancel_on_failure: data.cancelOnFailure ?? false,
     jobs: data.jobs,
     failure_reason: data.failureReason,
+    warnings: data.warnings ?? [],
     status: failed ? ("FAILED" as const) : ("CREATED" as const),
     canceled: false,
     finished_at: null,

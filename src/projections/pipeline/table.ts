@@ -45,6 +45,7 @@ export const pipelines = defineTable({
     /** How many it has. */
     jobs: "integer",
     failure_reason: "text null",
+    warnings: column<string[]>("text[]"),
     status: column<PipelineStatus>("text"),
     /** As a whole, and not restarted since. */
     canceled: "boolean",

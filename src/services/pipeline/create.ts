@@ -139,6 +139,8 @@ async function settingsOf(deps: CreateDeps, project: ProjectRow, isProtected: bo
 }
 
 const reasonLengthMax = 2_000;
+const warningsMax = 20;
+const warningLengthMax = 500;
 const unreadableReason =
   "A variable of the project, its team or company, or the service cannot be read, because its key is lost: set it anew.";
 export const noPipelineReason: Readonly<Record<NoPipeline["none"], string>> = {
@@ -166,16 +168,19 @@ async function compileFile(
   facts: PipelineFacts,
   secrets: readonly string[],
 ): Promise<MadeOfFile | NoPipeline> {
+  const masked = (message: string, lengthMax: number) =>
+    clipText(storableText(mask(Buffer.from(message), maskedForms(secrets)).toString()), lengthMax);
   try {
     const compiled = await pipelineFiles.compile(file, facts);
     if (compiled.refused) return { none: "refused" };
     if (compiled.jobs.length === 0) return { none: "no_jobs" };
-    return { compiled, failureReason: null };
+    const warnings = compiled.warnings
+      .slice(0, warningsMax)
+      .map((each) => masked(each, warningLengthMax));
+    return { compiled: { ...compiled, warnings }, failureReason: null };
   } catch (error) {
     if (!(error instanceof PipelineFileError)) throw error;
-    const message = mask(Buffer.from(error.message), maskedForms(secrets)).toString();
-    const failureReason = clipText(storableText(message), reasonLengthMax);
-    return { compiled: undefined, failureReason };
+    return { compiled: undefined, failureReason: masked(error.message, reasonLengthMax) };
   }
 }
 
@@ -242,6 +247,7 @@ async function record(
     ...(compiled?.cancelOnFailure && { cancelOnFailure: true }),
     jobs: planned.length,
     failureReason,
+    ...(compiled?.warnings.length && { warnings: [...compiled.warnings] }),
     planned: first,
   } as const;
   const created = await handle(deps.store, pipeline, { id: pipelineId, command, metadata });

@@ -18,6 +18,9 @@ export const PipelineView = z
     userId: z.uuid().nullable(),
     ref: z.string().meta({ description: "Branch or tag.", examples: ["main"] }),
     failureReason: z.string().nullable(),
+    warnings: z
+      .array(z.string())
+      .meta({ description: "What has no effect in its file; the first 20." }),
     status: PipelineStatus,
     duration: z.int().nullable().meta({ description: "Seconds." }),
     source: PipelineSource,

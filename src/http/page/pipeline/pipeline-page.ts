@@ -150,10 +150,11 @@ type May = Readonly<{
 function aboutPiece(base: string, of: Names, pipeline: Pipeline, may: May): Html {
   const { visit, mayRun, parent } = may;
   const to = `${base}/page${pipelinePath(of, pipeline.localId)}`;
-  const { id, status, ref, commitId, createdAt, finishedAt, failureReason } = pipeline;
+  const { id, status, ref, commitId, createdAt, finishedAt, failureReason, warnings } = pipeline;
   return html`<section aria-label="About" data-renewed-with="${id}"><dl>
 <dt>Status</dt><dd>${liveStatus(id, status)}</dd>
 ${failureReason !== null && html`<dt>Failure</dt><dd>${seen(failureReason)}</dd>`}
+${warnings.length > 0 && html`<dt>Warnings</dt>${warnings.map((each) => html`<dd>${seen(each)}</dd>`)}`}
 <dt>Branch or tag</dt><dd>${seen(ref)}</dd>
 <dt>Commit</dt><dd><a href="${base}${commitPath(of, commitId)}"><code>${shortHash(commitId)}</code></a></dd>
 ${parent !== undefined && html`<dt>Started by</dt><dd>${parent}</dd>`}

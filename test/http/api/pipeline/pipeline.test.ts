@@ -48,6 +48,22 @@ describe("a push with a pipeline file", () => {
     });
   });
 
+  it("shows what has no effect in its file, the first 20", async () => {
+    const ci = await givenPipelines();
+    const jobs = Array.from(
+      { length: 21 },
+      (_, n) => `a${n}: {script: x, dast_configuration: {}}\n`,
+    );
+    await ci.commit({ [file]: jobs.join("") });
+    await eventually(async () => {
+      const [pipeline] = await ci.pipelines();
+      const expected = jobs.map(
+        (_, n) => `${file}:${n + 1}: a${n}.dast_configuration: It has no effect.`,
+      );
+      return expect(pipeline?.["warnings"]).to.deep.equal(expected.slice(0, 20));
+    });
+  });
+
   it("makes a failed pipeline of a file with mistakes", async () => {
     const ci = await givenPipelines();
     await ci.commit({ [file]: "build:\n  scrpt: make\n" });
