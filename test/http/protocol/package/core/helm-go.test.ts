@@ -211,6 +211,7 @@ describe("a repository of Go modules", () => {
       "example.org/@v/list",
       `${escaped}/@v/main.info`,
       `${escaped}/@v/v9.0.0.info`,
+      `${escaped}/@v/v1.2.0-RC.info`,
       "sumdb/sum.golang.org/supported",
     ];
     for (const path of nothing) expect((await text(path))[0], path).to.equal(404);
