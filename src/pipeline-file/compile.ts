@@ -144,6 +144,9 @@ class Compilation {
     if (refused) return { ...head, jobs: [], refused, warnings: this.read.warnings };
 
     const names = Object.keys(root).filter((key) => !keywords.has(key) && !key.startsWith("."));
+    if (names.length === 0 && Object.keys(root).length > 0) {
+      this.#report([], "The file has no job that is visible: `.name` is hidden.");
+    }
     if (names.length > jobsMax) this.#tooMany();
     const chosen: (readonly ChosenJob[])[] = [];
     let count = 0;

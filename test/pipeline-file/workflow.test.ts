@@ -1,6 +1,6 @@
 import { expect } from "chai";
 
-import { compile } from "../support/agent/pipeline-file.ts";
+import { compile, problems } from "../support/agent/pipeline-file.ts";
 
 describe("the workflow of a pipeline file", () => {
   it("may refuse the pipeline or add variables", async () => {
@@ -48,5 +48,11 @@ c: {script: x, rules: [{if: $WANTED}]}
     const wanted = await compile(file, { outer: { WANTED: "1" } });
     expect([wanted.jobs.length, wanted.warnings]).to.deep.equal([3, []]);
     expect(await compile("")).to.deep.include({ jobs: [], warnings: [] });
+  });
+
+  it("has a job that is visible, unless the file is empty", async () => {
+    for (const file of [".a: {script: x}", "stages: [x]"]) {
+      expect((await problems(file)).join()).to.contain("The file has no job that is visible");
+    }
   });
 });
