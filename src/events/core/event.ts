@@ -13,13 +13,15 @@ export const Via = z.enum([
   /** A link that was sent to the person's address. */
   "mail",
   "job",
+  /** A program that runs jobs. */
+  "agent",
   "cli",
   "system",
   "anonymous",
 ]);
 export type Via = z.output<typeof Via>;
 
-/** Who acts: `userId` is null for the system itself and for anonymous callers. */
+/** Who acts: `userId` is null for the system itself, for agents and for anonymous callers. */
 export const Actor = z.object({
   userId: z.uuid().nullable(),
   alias: z.string().nullable(),

@@ -26,6 +26,8 @@ export type RequestContext = Readonly<{
   header: (name: string) => string;
   /** From Idempotency-Key, or random: the same on every attempt at the same request. */
   commandId: string;
+  /** Sets who acts, in a handler that authenticates its caller by itself; before `metadata`. */
+  actBy: (actor: Actor) => void;
   /**
    * The envelope for the events of this request. The first call checks the rights as `mustStillMay` does.
    *

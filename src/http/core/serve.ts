@@ -317,7 +317,8 @@ export function requestContext(
   const signal = clientSignal(ctx);
   const mustStillMay = async (): Promise<void> => void (await admission());
 
-  const { actor, userId } = caller;
+  const { userId } = caller;
+  let { actor } = caller;
   const seal = (): Promise<EventMetadata> =>
     requestedBy(deps, { actor, userId, ip, requestId, commandId });
 
@@ -333,6 +334,9 @@ export function requestContext(
     requestId,
     header: (name) => ctx.get(name),
     commandId,
+    actBy: (another) => {
+      actor = another;
+    },
     metadata: () => {
       // Later steps of what has begun may take rights away themselves.
       metadata ??= mustStillMay().then(seal);

@@ -38,7 +38,12 @@ export async function lastContacts(
   const rows: readonly AgentContactRow[] = await db("public.agent_contact")
     .distinctOn("agent_id")
     .whereIn("agent_id", [...agentIds])
-    .orderBy([{ column: "agent_id" }, { column: "connected_at", order: "desc" }])
+    .orderBy([
+      { column: "agent_id" },
+      { column: "connected_at", order: "desc" },
+      // That of the registration names no machine.
+      { column: "system_id", order: "desc" },
+    ])
     .select("*");
   return new Map(rows.map((row) => [row.agent_id, row]));
 }

@@ -59,7 +59,7 @@ const days = defineTable({
   key: ["day"],
 });
 
-/** Names of tokens and OAuth applications, also of those that are gone. */
+/** Names of tokens, OAuth applications and agents, also of those that are gone. */
 const names = defineTable({
   name: "audit_name",
   columns: { id: "uuid", name: "text" },
@@ -163,18 +163,20 @@ const nameAuthorization = `
   insert into audit_name (id, name) select ?, name from audit_name where id = ?
   on conflict (id) do update set name = excluded.name`;
 
-/** What the event says of the name of a token or an OAuth application. */
+/** What the event says of the name of a token, an OAuth application or an agent. */
 function nameIn({ type, data }: Recorded): readonly Change[] {
   if (type === "AccessTokenCreated") return named(data["tokenId"], data["name"]);
-  if (type === "OAuthApplicationCreated") {
-    const details = data["details"] as Readonly<Record<string, unknown>> | undefined;
-    return named(data["applicationId"], details?.["name"]);
-  }
+  if (type === "OAuthApplicationCreated")
+    return named(data["applicationId"], nameOf(data["details"]));
+  if (type === "AgentRegistered") return named(data["agentId"], nameOf(data["settings"]));
   if (type !== "OAuthAuthorizationApproved") return [];
   const { authorizationId, applicationId } = data;
   if (typeof authorizationId !== "string") return [];
   return [statement(nameAuthorization, [authorizationId, String(applicationId)])];
 }
+
+const nameOf = (details: unknown): unknown =>
+  (details as Readonly<Record<string, unknown>> | undefined)?.["name"];
 
 const named = (id: unknown, name: unknown): readonly Change[] =>
   typeof id === "string" && typeof name === "string"

@@ -1,5 +1,6 @@
 import { handle } from "../../commands/core/handle.ts";
 import { job } from "../../commands/pipeline/job.ts";
+import { agentActor } from "../../events/agent/actor.ts";
 import { bySystem } from "../../events/core/system.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { RevisionConflict } from "../../platform/event-store/event-store.ts";
@@ -88,7 +89,11 @@ async function claimJob(
   const command = { type: "ClaimJob", ...ids, agentId, attempt, tokenHash } as const;
   const commandId = deterministicId("claim", jobId, tokenHash);
   try {
-    const order = { id: jobId, command, metadata: bySystem({ commandId }, at) };
+    const order = {
+      id: jobId,
+      command,
+      metadata: { ...bySystem({ commandId }, at), actor: agentActor(agentId) },
+    };
     const { position } = await handle(store, job, order);
     invariant(position !== undefined, "a claim is an event");
     // Until then it is in the queue for others.

@@ -19,11 +19,17 @@ export const AuditEntryView = z
     type: z.string().meta({ examples: ["ProjectVisibilityChanged"] }),
     occurredAt: z.iso.datetime({ precision: 3 }),
     actor: z.object({
-      userId: z.uuid().nullable().meta({ description: "Null for the system and for strangers." }),
+      userId: z
+        .uuid()
+        .nullable()
+        .meta({ description: "Null for the system, agents and strangers." }),
       alias: z.string().nullable().meta({ description: "As it was then." }),
       via: Via,
     }),
-    tokenName: z.string().nullable().meta({ description: "Of a token or an OAuth application." }),
+    tokenName: z
+      .string()
+      .nullable()
+      .meta({ description: "Of a token, an OAuth application or an agent." }),
     ip: z
       .string()
       .nullable()

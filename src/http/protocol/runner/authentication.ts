@@ -3,6 +3,7 @@ import { z } from "zod";
 
 import { agent } from "../../../commands/agent/agent.ts";
 import { handle } from "../../../commands/core/handle.ts";
+import { agentActor } from "../../../events/agent/actor.ts";
 import { bySystem } from "../../../events/core/system.ts";
 import { deterministicId } from "../../../platform/deterministic-id.ts";
 import { hashToken, isToken } from "../../../platform/key/token.ts";
@@ -66,6 +67,7 @@ export async function agentOf(
   const tokenHash = hashToken(sentToken(request, "runner-token", inBody));
   const row = await findAgentByToken(db, tokenHash);
   if (row === undefined) throw badToken();
+  request.actBy(agentActor(row.id));
   return row;
 }
 
@@ -83,25 +85,36 @@ export async function authenticatedAgent(
   const row = await agentOf(request, deps, token);
   const tokenHash = hashToken(sentToken(request, "runner-token", token));
   const at = deps.now();
-  const about = {
-    agent_id: row.id,
-    system_id,
-    ip: request.ip,
-    platform: info.platform ?? "",
-    architecture: info.architecture ?? "",
-    version: info.version ?? "",
-    executor: info.executor ?? "",
-    features: featuresOf(info.features ?? {}),
-  };
+  const about = contactOf(row.id, request.ip, { system_id, info });
   if (isNews(about, at)) await noteContact(deps.db, { ...about, connected_at: at });
   if (row.former_token_hash !== null && row.token_hash === tokenHash) {
     const commandId = deterministicId("confirm agent token", row.id, tokenHash);
     const command = { type: "ConfirmAgentToken", tokenHash, at: at.toISOString() } as const;
-    const order = { id: row.id, command, metadata: bySystem({ commandId }, at.toISOString()) };
+    const order = {
+      id: row.id,
+      command,
+      metadata: { ...bySystem({ commandId }, at.toISOString()), actor: agentActor(row.id) },
+    };
     await deps.visible((await handle(deps.store, agent, order)).position);
   }
   return row;
 }
+
+/** What an agent says of itself, but for the time. */
+export const contactOf = (
+  agentId: string,
+  ip: string,
+  { system_id, info }: Pick<AgentCredentials, "system_id" | "info">,
+): Omit<AgentContactRow, "connected_at"> => ({
+  agent_id: agentId,
+  system_id,
+  ip,
+  platform: info.platform ?? "",
+  architecture: info.architecture ?? "",
+  version: info.version ?? "",
+  executor: info.executor ?? "",
+  features: featuresOf(info.features ?? {}),
+});
 
 /** What this process wrote of a contact, and when; by agent and machine. */
 const noted = new LRUCache<string, Readonly<{ text: string; at: Date }>>({ max: 10_000 });

@@ -1,5 +1,6 @@
 import { z } from "zod";
 
+import { agentActor } from "../../../events/agent/actor.ts";
 import { placeOfNumber } from "../../../events/pipeline/number.ts";
 import type { PipelineStatus } from "../../../events/pipeline/status.ts";
 import { isLetEnd, type JobRunRow, noteRunContact } from "../../../platform/job-log/store.ts";
@@ -60,6 +61,7 @@ export async function authenticatedRun(
     await noteRunContact(deps.db, run, at);
     await noteActivity(deps.db, { agentId: run.agent_id, ip: request.ip, at });
   }
+  request.actBy(agentActor(run.agent_id));
   return { job, run, token, isCanceling };
 }
 

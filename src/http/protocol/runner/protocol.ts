@@ -1,6 +1,7 @@
 import { z } from "zod";
 
 import { agent } from "../../../commands/agent/agent.ts";
+import { agentActor } from "../../../events/agent/actor.ts";
 import {
   AgentId,
   type AgentOwner,
@@ -11,7 +12,7 @@ import { deterministicId } from "../../../platform/deterministic-id.ts";
 import { derivedToken, hashToken, tokenPrefixes } from "../../../platform/key/token.ts";
 import { Refusal } from "../../../platform/refusal.ts";
 import { findRegistrationByToken, type RegistrationRow } from "../../../projections/agent/agent.ts";
-import { forgetContact } from "../../../projections/agent/contact.ts";
+import { forgetContact, noteContact } from "../../../projections/agent/contact.ts";
 import { anonymousLimit } from "../../access/anonymous-limit.ts";
 import { AgentDescription, AgentName, AgentTags } from "../../api/agent/agent.ts";
 import type { Deps } from "../../core/deps.ts";
@@ -20,9 +21,11 @@ import { type Route, route } from "../../core/route.ts";
 import { bool, int } from "../../core/schema.ts";
 import {
   AgentCredentials,
+  AgentInfo,
   agentOf,
   authenticatedAgent,
   badToken,
+  contactOf,
   leaveNoted,
   sentToken,
 } from "./authentication.ts";
@@ -55,6 +58,7 @@ const NewAgent = z
     access_level: z.enum(["not_protected", "ref_protected"]).default("not_protected"),
     maximum_timeout: int({ min: 0, max: 30 * 24 * 3_600 }).default(0),
     paused: bool().default(false),
+    info: AgentInfo.default({}),
   })
   .meta({ id: "NewAgent" });
 
@@ -80,7 +84,10 @@ const register = route({
       tokenHash: hashToken(token),
       at: deps.now().toISOString(),
     } as const;
+    request.actBy(agentActor(agentId));
     await request.execute(agent, agentId, command);
+    const contact = contactOf(agentId, request.ip, { system_id: "", info: body.info });
+    await noteContact(deps.db, { ...contact, connected_at: deps.now() });
     return { id: agentNumber(agentId), token, token_expires_at: null };
   },
 });

@@ -98,9 +98,11 @@ describe("registering an agent", () => {
       maxTimeoutInSec: 1800,
       active: false,
       ownerType: "PROJECT",
-      connectedAt: null,
-      ipAddress: "",
+      platform: info.platform,
+      architecture: info.architecture,
+      ipAddress: "127.0.0.1",
     });
+    expect(shown?.["connectedAt"]).to.be.a("string");
   });
 
   it("makes agents of the company and of the instance", async () => {

@@ -211,6 +211,21 @@ describe("the update of a job", () => {
     expect(row).to.include({ failure_reason: "unknown_failure", exit_code: 3 });
   });
 
+  it("is recorded as done by the agent, which the audit names", async () => {
+    const job = await jobOf(await givenPipeline(oneJob));
+    const taken = await begin();
+    await put(taken, { state: "running" });
+    await put(taken, { state: "success" });
+    const query = `subject=${job["id"]}&type=JobStarted,JobSucceeded`;
+    const { body } = await app.get(`${at.base}/audit?${query}`, { token });
+    const { auditEntryList } = body["_embedded"] as { auditEntryList: readonly object[] };
+    const actor = { userId: null, alias: null, via: "agent" };
+    expect(auditEntryList).to.have.length(2);
+    for (const entry of auditEntryList) {
+      expect(entry).to.deep.include({ actor, tokenName: "agent" });
+    }
+  });
+
   it("is refused once the job has ended, and changes nothing", async () => {
     const pipeline = await givenPipeline(oneJob);
     const job = await begin();
