@@ -10,9 +10,9 @@ import { bool, int } from "../../core/schema.ts";
 const ServiceSettings = Settings.meta({ id: "ServiceSettings" });
 const common = { tag: "Administration", scope: "USER_WRITE", access: "admin" } as const;
 
-const flag = () => bool().optional();
+const flag = bool;
 /** What a number may be: none of them is of use at zero, and each has an end. */
-const within = (min: number, max: number) => int({ min, max }).optional();
+const within = (min: number, max: number) => int({ min, max });
 const minutesMax = 366 * 24 * 60;
 
 const domainForm = /^(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)*[a-z0-9](?:[a-z0-9-]*[a-z0-9])?$/;
@@ -28,8 +28,7 @@ const domains = () =>
   z
     .array(Domain)
     .max(1_000)
-    .transform((names) => [...new Set(names)])
-    .optional();
+    .transform((names) => [...new Set(names)]);
 
 const getSettings = route({
   ...common,
@@ -41,15 +40,30 @@ const getSettings = route({
   handle: (_input, { db }) => findSettings(db),
 });
 
-/** One group of settings: its body in the names clients send, and what that changes. */
-function group<Body extends z.ZodType>(
-  name: string,
-  summary: string,
-  body: Body,
-  changesOf: (body: z.output<Body>) => SettingsChanges,
-): Route {
+/** What a setting may be, and how clients call it beside its own name; the first that is given counts. */
+type Member = Readonly<{ schema: z.ZodType; names: readonly string[] }>;
+type Members = { readonly [Name in keyof Settings]?: z.ZodType | Member };
+
+const called = (schema: z.ZodType, ...names: readonly string[]): Member => ({ schema, names });
+
+/** One group of settings, of which a body gives some. */
+function group(name: string, summary: string, members: Members): Route {
   const path: RoutePath = `/admin/settings/${name}`;
   const id = summary.replaceAll(/ (\w)/g, (_, letter: string) => letter.toUpperCase());
+  const all = Object.entries(members).map(([setting, member]) =>
+    "names" in member
+      ? { setting, schema: member.schema, names: [...member.names, setting] }
+      : { setting, schema: member, names: [setting] },
+  );
+  const names = all.flatMap((member) => member.names);
+  const shape = all.flatMap((member) =>
+    member.names.map((each) => [each, member.schema.optional()] as const),
+  );
+  const body = z
+    .object(Object.fromEntries(shape))
+    .refine((given) => names.some((each) => given[each] !== undefined), {
+      error: `Give at least one of ${names.join(", ")}.`,
+    });
   return route({
     ...common,
     method: "post",
@@ -57,10 +71,15 @@ function group<Body extends z.ZodType>(
     operationId: id.charAt(0).toLowerCase() + id.slice(1),
     summary,
     description: "What is not given stays as it is.",
-    body: (body as z.ZodType).meta({ id: `Settings-${name}` }),
+    body: body.meta({ id: `Settings-${name}` }),
     reply: ServiceSettings,
     async handle({ body: given, request }, { db, now }) {
-      const changes = changesOf(given as z.output<Body>);
+      const changes: SettingsChanges = Object.fromEntries(
+        all.map((member) => {
+          const sent = member.names.find((each) => given[each] !== undefined);
+          return [member.setting, sent === undefined ? undefined : given[sent]];
+        }),
+      );
       const at = now().toISOString();
       const administratorToken = await administratorHasToken(db);
       const command = {
@@ -76,93 +95,46 @@ function group<Body extends z.ZodType>(
   });
 }
 
-/** A group whose body has the names of the settings themselves. */
-function plain<Shape extends { readonly [Name in keyof Settings]?: z.ZodType }>(
-  name: string,
-  summary: string,
-  shape: Shape,
-): Route {
-  return group(name, summary, z.object(shape), (body) => body as SettingsChanges);
-}
-
 export const settingsRoutes: readonly Route[] = [
   getSettings,
-  group(
-    "create-permissions",
-    "Set who may create",
-    z.object({
-      enableCreateProject: flag(),
-      enableCreateTeam: flag(),
-      enableCreateCompany: flag(),
-      publicRepositoryAutoPermission: flag(),
-    }),
-    (body) => ({
-      projectCreatePermission: body.enableCreateProject,
-      teamCreatePermission: body.enableCreateTeam,
-      companyCreatePermission: body.enableCreateCompany,
-      publicRepositoryAutoPermission: body.publicRepositoryAutoPermission,
-    }),
-  ),
-  plain("2factor", "Set two factor login", { enableTwoFactor: flag() }),
-  plain("basic-auth", "Set basic authentication", { enableBasicAuth: flag() }),
-  group(
-    "login-page",
-    "Set login pages",
-    z.object({
-      loginPageUrl: LoginPage.optional(),
-      isEnableBasic: flag(),
-      isEnableLdap: flag(),
-      isEnableSaml: flag(),
-      isEnableOidc: flag(),
-      isEnableOIDC: flag(),
-    }),
-    (body) => ({
-      defaultLoginPage: body.loginPageUrl,
-      enableBasicLoginPage: body.isEnableBasic,
-      enableLdapLoginPage: body.isEnableLdap,
-      enableSamlLoginPage: body.isEnableSaml,
-      enableOidcLoginPage: body.isEnableOidc ?? body.isEnableOIDC,
-    }),
-  ),
-  group("project-report", "Set reports", z.object({ enableReport: flag() }), (body) => ({
-    enableReports: body.enableReport,
-  })),
-  group(
-    "lock-account",
-    "Set account lockout",
-    z.object({
-      lockUser: flag(),
-      maxAttempts: within(1, 1_000),
-      timeToLockUser: within(1, minutesMax),
-      timeToCountFailUserLoginAttempts: within(1, 31 * 24 * 3_600),
-    }),
-    ({ lockUser, maxAttempts, ...times }) => ({
-      lockUserAccountIfLoginAttemptsHasBeenExceeded: lockUser,
-      maxAttemptsToLoginIntoAccount: maxAttempts,
-      ...times,
-    }),
-  ),
-  group(
-    "archive-password",
-    "Set archived passwords",
+  group("create-permissions", "Set who may create", {
+    projectCreatePermission: called(flag(), "enableCreateProject"),
+    teamCreatePermission: called(flag(), "enableCreateTeam"),
+    companyCreatePermission: called(flag(), "enableCreateCompany"),
+    publicRepositoryAutoPermission: flag(),
+  }),
+  group("2factor", "Set two factor login", { enableTwoFactor: flag() }),
+  group("basic-auth", "Set basic authentication", { enableBasicAuth: flag() }),
+  group("login-page", "Set login pages", {
+    defaultLoginPage: called(LoginPage, "loginPageUrl"),
+    enableBasicLoginPage: called(flag(), "isEnableBasic"),
+    enableLdapLoginPage: called(flag(), "isEnableLdap"),
+    enableSamlLoginPage: called(flag(), "isEnableSaml"),
+    enableOidcLoginPage: called(flag(), "isEnableOidc", "isEnableOIDC"),
+  }),
+  group("project-report", "Set reports", { enableReports: called(flag(), "enableReport") }),
+  group("lock-account", "Set account lockout", {
+    lockUserAccountIfLoginAttemptsHasBeenExceeded: called(flag(), "lockUser"),
+    maxAttemptsToLoginIntoAccount: called(within(1, 1_000), "maxAttempts"),
+    timeToLockUser: within(1, minutesMax),
+    timeToCountFailUserLoginAttempts: within(1, 31 * 24 * 3_600),
+  }),
+  group("archive-password", "Set archived passwords", {
+    archiveUserPasswordsIsEnabled: called(flag(), "enableArchiveUserPasswords"),
     // Each archived password costs a hash when one is changed.
-    z.object({ enableArchiveUserPasswords: flag(), maxUserArchivedPasswords: within(0, 24) }),
-    (body) => ({
-      archiveUserPasswordsIsEnabled: body.enableArchiveUserPasswords,
-      maxUserArchivedPasswords: body.maxUserArchivedPasswords,
-    }),
-  ),
-  plain("auth-methods", "Set ways to register", {
+    maxUserArchivedPasswords: within(0, 24),
+  }),
+  group("auth-methods", "Set ways to register", {
     disableLdapAuth: flag(),
     disableSamlAuth: flag(),
     disableMailAuth: flag(),
   }),
-  plain("files", "Set downloads", {
+  group("files", "Set downloads", {
     fileDownloadIsEnabled: flag(),
     pullRepoFromAnonUserIsEnabled: flag(),
     downloadReleaseFromAnonUserIsEnabled: flag(),
   }),
-  plain("email-validation", "Set email validation", {
+  group("email-validation", "Set email validation", {
     enableEmailValidation: flag(),
     enableDomainValidation: flag(),
     enableWhiteList: flag(),
@@ -170,18 +142,18 @@ export const settingsRoutes: readonly Route[] = [
     blackListDomains: domains(),
     userAutoConfirm: flag(),
   }),
-  plain("api-limit", "Set the API limit", {
+  group("api-limit", "Set the API limit", {
     enableApiLimit: flag(),
     userApiCountLimit: within(1, 1_000_000_000),
   }),
-  plain("ssh", "Set the SSH port", { enableCustomSshPort: flag(), sshPort: within(1, 65_535) }),
-  plain("registry", "Set access to the registry", { globalRegistryAnonymousAccess: flag() }),
-  plain("mirrors", "Set mirror intervals", {
+  group("ssh", "Set the SSH port", { enableCustomSshPort: flag(), sshPort: within(1, 65_535) }),
+  group("registry", "Set access to the registry", { globalRegistryAnonymousAccess: flag() }),
+  group("mirrors", "Set mirror intervals", {
     projectUpdateLag: within(1, minutesMax),
     pullMirrorUpdateIntervalMinutes: within(1, minutesMax),
     pushMirrorUpdateIntervalMinutes: within(1, minutesMax),
   }),
-  plain("session", "Set session inactivity", {
+  group("session", "Set session inactivity", {
     sessionMaxInactiveIntervalMinutes: within(1, minutesMax),
   }),
 ];

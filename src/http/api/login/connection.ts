@@ -23,7 +23,7 @@ import { stampOf } from "../../core/command-deps.ts";
 import type { Deps } from "../../core/deps.ts";
 import { listed } from "../../core/paging.ts";
 import { type Route, type RoutePath, route } from "../../core/route.ts";
-import { bool, invalid } from "../../core/schema.ts";
+import { bool } from "../../core/schema.ts";
 
 /** What the three kinds of connections share: four administrator's methods each. */
 export type ConnectionMethods<
@@ -147,19 +147,17 @@ function statusRoute(methods: AnyMethods): Route {
     summary: `Enable or disable a ${kind} connection`,
     params: z.object({ [param]: LoginConnectionId }),
     query: z.object({
-      isEnabled: bool().optional().meta({ description: "Required.", example: true }),
+      isEnabled: bool().meta({ example: true }),
     }),
     reply: "empty",
     async handle({ params, query, request }, deps) {
       const id = LoginConnectionId.parse(params[param]);
       mustBeFound(await findLoginConnection(deps.db, kind, id));
-      const enabled = query.isEnabled;
-      if (enabled === undefined) throw missing("isEnabled");
       const stamp = stampOf(request, deps);
       await request.execute(loginConnection, id, {
         type: "SetLoginConnectionStatus",
         kind,
-        enabled,
+        enabled: query.isEnabled,
         ...stamp,
       });
     },
@@ -173,10 +171,6 @@ async function findView({ kind, viewOf }: AnyMethods, id: string, deps: Deps) {
 function mustBeFound<Connection>(connection: Connection | undefined): Connection {
   if (connection !== undefined) return connection;
   throw new Refusal("not_found", "login_connection.not_found", "Connection not found.");
-}
-
-function missing(field: string): Refusal {
-  return invalid([{ field, code: "error.field.required", message: "It is required." }]);
 }
 
 /** A field that is wrong for a reason of its own. */

@@ -92,6 +92,35 @@ describe("the settings", () => {
     });
   }
 
+  it("are changed by their own names as well", async () => {
+    const names = {
+      "create-permissions": ["projectCreatePermission", false],
+      "login-page": ["enableOidcLoginPage", false],
+      "project-report": ["enableReports", true],
+      "lock-account": ["maxAttemptsToLoginIntoAccount", 8],
+      "archive-password": ["archiveUserPasswordsIsEnabled", true],
+    } as const;
+    for (const [group, [name, value]] of Object.entries(names)) {
+      const { body } = await set(group, { [name]: value });
+      expect(body[name], name).to.equal(value);
+    }
+    await set("create-permissions", { enableCreateProject: true });
+  });
+
+  it("are refused by their group when it knows none of them", async () => {
+    const head = await app.head();
+    for (const { method, path } of settingsRoutes) {
+      if (method !== "post") continue;
+      for (const body of [{}, { enableNothing: true }]) {
+        const answer = await app.post(path, { token: root.token, body });
+        expect(answer.status, path).to.equal(422);
+        expect(answer.text, path).to.contain("Give at least one of ");
+      }
+    }
+    expect((await set("login-page", {})).text).to.contain("isEnableOIDC, enableOidcLoginPage");
+    expect(await app.head()).to.equal(head);
+  });
+
   it("are read and changed by administrators alone", async () => {
     const head = await app.head();
     for (const { method, path } of settingsRoutes) {
