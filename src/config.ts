@@ -40,6 +40,7 @@ const variables = z.object({
     .optional(),
   SSH_HOST: text.optional(),
   SSH_PORT: integer(0, 65_535).default(2222),
+  PUBLIC_SSH_PORT: integer(1, 65_535).optional(),
   PUBLIC_SSH_HOST: text
     .regex(/^(?:[\w.-]+|\[[0-9A-Fa-f:]+\])$/, "must be the name of a machine, without a port")
     .optional(),
@@ -109,6 +110,8 @@ export type Settings = Readonly<{
   sshPort: number;
   /** Undefined when it is the one of `publicUrl`. */
   publicSshHost: string | undefined;
+  /** Undefined: SSH takes any free port. */
+  publicSshPort: number | undefined;
   /** Absolute. */
   dataDir: string;
   databaseUrl: string | undefined;
@@ -174,6 +177,7 @@ export function readSettings(environment: Environment = process.env): Settings {
     sshHost: data.SSH_HOST ?? data.HOST,
     sshPort: data.SSH_PORT,
     publicSshHost: data.PUBLIC_SSH_HOST,
+    publicSshPort: data.PUBLIC_SSH_PORT ?? (data.SSH_PORT || undefined),
     dataDir: path.resolve(data.DATA_DIR),
     databaseUrl: data.DATABASE_URL,
     eventStoreUrl: data.EVENTSTORE_URL,

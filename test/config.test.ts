@@ -50,6 +50,15 @@ describe("the configuration", () => {
     });
   });
 
+  it("shows the port where SSH listens, unless PUBLIC_SSH_PORT is set", () => {
+    const shown = (environment: Record<string, string>) => readSettings(environment).publicSshPort;
+    expect(shown({})).to.equal(2222);
+    expect(shown({ SSH_PORT: "22" })).to.equal(22);
+    expect(shown({ SSH_PORT: "0" })).to.equal(undefined);
+    expect(shown({ SSH_PORT: "2022", PUBLIC_SSH_PORT: "22" })).to.equal(22);
+    expect(() => shown({ PUBLIC_SSH_PORT: "0" })).to.throw("PUBLIC_SSH_PORT must be from 1");
+  });
+
   it("takes an empty variable as unset", () => {
     expect(readSettings({ PORT: "", DATABASE_URL: " ", ADMIN_PASSWORD: "" })).to.deep.equal(
       readSettings({}),

@@ -57,6 +57,7 @@ export type HttpPlatform = Omit<
       smtpUrl?: string | undefined;
       /** Name of the machine that answers SSH; the one of `publicUrl` when not given. */
       publicSshHost?: string | undefined;
+      publicSshPort?: number | undefined;
     }> &
       Guards;
     now?: () => Date;
@@ -97,7 +98,11 @@ export async function startHttp(platform: HttpPlatform): Promise<RunningHttp> {
     const publicUrl = withoutTrailing(config.publicUrl ?? url, "/");
     const stores = { store, db, vault, blobs, git, queues };
     const sendsMail = config.smtpUrl !== undefined;
-    const addresses = { publicUrl, publicSshHost: config.publicSshHost };
+    const addresses = {
+      publicUrl,
+      publicSshHost: config.publicSshHost,
+      publicSshPort: config.publicSshPort,
+    };
     const deps = {
       config: { ...config, sendsMail },
       ...stores,

@@ -25,6 +25,7 @@ export type WorkersPlatform = Readonly<{
       databaseUrl: string;
       publicUrl: string;
       publicSshHost?: string | undefined;
+      publicSshPort?: number | undefined;
       outboundAllow: readonly string[];
       smtpUrl?: string | undefined;
       mailFrom?: string | undefined;
@@ -54,13 +55,13 @@ export async function startWorkers(
 ): Promise<Readonly<{ close: () => Promise<void> }>> {
   const { reactors = allReactors, workers = allWorkers, now = () => new Date() } = options;
   const { config, store, db, vault, blobs, git, queues, log } = platform;
-  const { databaseUrl, publicUrl, publicSshHost } = config;
+  const { databaseUrl, publicUrl, publicSshHost, publicSshPort } = config;
   const allow = parseOutboundAllow(config.outboundAllow);
   const outbound = openOutboundHttp({ allow });
   const proxy = openOutboundProxy({ allow });
   const watching = await watchProjections({ databaseUrl, db });
   const { visible } = watching;
-  const urls = { publicUrl, publicSshHost };
+  const urls = { publicUrl, publicSshHost, publicSshPort };
   const common = { store, db, vault, blobs, git, queues, log, ...urls, config };
   const mailer = mailerOf(config);
   const deps: WorkerDeps = { ...common, outbound, proxy, mailer, visible, now };

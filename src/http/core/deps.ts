@@ -86,4 +86,5 @@ export type Deps = Readonly<{
   publicUrl: string;
   /** Name of the machine that answers SSH; the one of `publicUrl` when not given. */
   publicSshHost?: string | undefined;
+  publicSshPort?: number | undefined;
 }>;

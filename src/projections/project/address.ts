@@ -11,12 +11,22 @@ export type Addresses = Readonly<{
   sshPort: number | null;
 }>;
 
+type Known = Readonly<{
+  publicUrl: string;
+  /** The host of `publicUrl` by default. */
+  publicSshHost?: string | undefined;
+  /** 22 by default. */
+  publicSshPort?: number | undefined;
+}>;
+
+/** @param settings may have another port than the configuration */
 export function addressesOf(
-  { publicUrl, publicSshHost }: Readonly<{ publicUrl: string; publicSshHost?: string | undefined }>,
+  { publicUrl, publicSshHost, publicSshPort }: Known,
   settings: Settings,
 ): Addresses {
   const sshHost = publicSshHost ?? new URL(publicUrl).hostname;
-  return { publicUrl, sshHost, sshPort: settings.enableCustomSshPort ? settings.sshPort : null };
+  const port = settings.enableCustomSshPort ? settings.sshPort : publicSshPort;
+  return { publicUrl, sshHost, sshPort: port === undefined || port === 22 ? null : port };
 }
 
 /** The addresses of a project for git. */

@@ -39,4 +39,5 @@ export type WorkerDeps = Readonly<{
   publicUrl: string;
   /** Name of the machine that answers SSH; the one of `publicUrl` when not given. */
   publicSshHost?: string | undefined;
+  publicSshPort?: number | undefined;
 }>;

@@ -31,7 +31,15 @@ import { userVariables } from "./user-variable.ts";
 
 export type CreateDeps = Pick<
   WorkerDeps,
-  "store" | "db" | "git" | "vault" | "visible" | "now" | "publicUrl" | "publicSshHost"
+  | "store"
+  | "db"
+  | "git"
+  | "vault"
+  | "visible"
+  | "now"
+  | "publicUrl"
+  | "publicSshHost"
+  | "publicSshPort"
 >;
 
 /** One for each process; see docs/adr/0068-pipeline-file.md. */

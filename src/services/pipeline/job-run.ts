@@ -20,7 +20,7 @@ import { userVariables } from "./user-variable.ts";
 
 export type VariableDeps = Pick<
   WorkerDeps,
-  "db" | "git" | "vault" | "blobs" | "publicUrl" | "publicSshHost"
+  "db" | "git" | "vault" | "blobs" | "publicUrl" | "publicSshHost" | "publicSshPort"
 >;
 
 /** What the runs of all jobs of a pipeline are made with. */

@@ -54,7 +54,7 @@ export const ProjectView = z
 type Surroundings = Addresses & Readonly<{ projectBytesMax: number | null }>;
 
 export async function addresses(
-  deps: Pick<Deps, "publicUrl" | "publicSshHost" | "settings" | "config">,
+  deps: Pick<Deps, "publicUrl" | "publicSshHost" | "publicSshPort" | "settings" | "config">,
 ): Promise<Surroundings> {
   const { projectBytesMax } = deps.config;
   return { ...addressesOf(deps, await deps.settings()), projectBytesMax };
