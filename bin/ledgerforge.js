@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import { existsSync } from "node:fs";
 import module from "node:module";
 import { fileURLToPath } from "node:url";
 
@@ -6,4 +7,10 @@ import { fileURLToPath } from "node:url";
 // code, so whoever may change it may change the code; without the right to write there is none.
 module.enableCompileCache?.(fileURLToPath(new URL("../dist/compile-cache", import.meta.url)));
 
-await import("../dist/src/cli/main.js");
+const main = new URL("../dist/src/cli/main.js", import.meta.url);
+if (existsSync(main)) {
+  await import(main.href);
+} else {
+  process.stderr.write("ledgerforge is not built yet: run npm ci in its folder first.\n");
+  process.exitCode = 78;
+}

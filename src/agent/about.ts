@@ -1,15 +1,8 @@
-import { readFileSync } from "node:fs";
-import path from "node:path";
-
-import { packageRoot } from "../platform/installation.ts";
+import { packageVersion } from "../platform/installation.ts";
 import type { ExecutorName } from "./config.ts";
 
-const { version } = JSON.parse(readFileSync(path.join(packageRoot, "package.json"), "utf8")) as {
-  version: string;
-};
-
-export const agentVersion = version;
-export const userAgent = `ledgerforge-agent ${version}`;
+export const agentVersion = packageVersion;
+export const userAgent = `ledgerforge-agent ${packageVersion}`;
 
 const architectures: Readonly<Record<string, string>> = { x64: "amd64", ia32: "386" };
 /** As Go names it. */
@@ -20,7 +13,7 @@ export function agentInfo(executor: ExecutorName) {
   const hasContainers = executor === "docker";
   return {
     name: "ledgerforge-agent",
-    version,
+    version: packageVersion,
     platform: process.platform,
     architecture,
     executor,

@@ -8,6 +8,7 @@ import { changeUserPassword } from "../commands/user/change-user.ts";
 import { settingsId } from "../events/instance/settings.ts";
 import { findUser } from "../projections/user/user.ts";
 import { CommandEnd, exits } from "./command-end.ts";
+import { usageOf } from "./help.ts";
 import { withStores } from "./stores.ts";
 import { write } from "./write.ts";
 import { cliMetadata, untilVisible } from "./written.ts";
@@ -23,9 +24,7 @@ export async function run(args: readonly string[]): Promise<number> {
   }
   const isReset = first === "settings" && second === "reset";
   if (isReset && third !== undefined && positionals.length === 3) return await resetGroup(third);
-  throw new CommandEnd(
-    "Usage: ledgerforge admin reset-password <alias>\n       ledgerforge admin settings reset <group>",
-  );
+  throw new CommandEnd(usageOf("admin"));
 }
 
 /** Sets a random password and prints it. Sessions of the account end. */

@@ -19,14 +19,8 @@ import { runAgent } from "../agent/run.ts";
 import { ConfigError, readSettings } from "../config.ts";
 import { withoutTrailing } from "../platform/trim.ts";
 import { CommandEnd } from "./command-end.ts";
+import { usageOf } from "./help.ts";
 import { write } from "./write.ts";
-
-const usage = `Usage:
-  ledgerforge agent register --url URL --token TOKEN [--name NAME] [--tags a,b] [--run-untagged]
-      [--locked] [--executor bubblewrap|shell|docker] [--concurrency N] [--readable DIRECTORY]…
-      [--pull-policy always,if-not-present,never] [--config FILE]
-  ledgerforge agent run [--config FILE] [--concurrency N] [--once]
-  ledgerforge agent unregister [--config FILE]`;
 
 export const agentConfigDefault = (): string =>
   path.join(homedir(), ".config", "ledgerforge", "agent", "config.json");
@@ -43,7 +37,7 @@ export async function run([verb = "", ...args]: readonly string[]): Promise<numb
     case "unregister":
       return unregister(args);
     default:
-      throw new CommandEnd(usage);
+      throw new CommandEnd(usageOf("agent"));
   }
 }
 

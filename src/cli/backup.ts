@@ -32,7 +32,7 @@ const closeLimitMs = 10_000;
  * while the service goes on. Into the directory of an earlier backup it copies only what is new there.
  */
 export async function run(args: readonly string[]): Promise<number> {
-  const directory = path.resolve(onlyArgument(args, "Usage: ledgerforge backup <directory>"));
+  const directory = path.resolve(onlyArgument(args, "backup"));
   const { signal } = stopSignal(closeLimitMs);
   const interrupted = "Interrupted: run it again to finish; an earlier backup there stays whole.";
   const manifest = await withStores("backup", (stores) => backUp(stores, directory, signal)).catch(

@@ -1,4 +1,5 @@
 import { parseArgs } from "node:util";
+import { type CommandName, usageOf } from "./help.ts";
 
 /** As in sysexits.h; the last one as shells have it after Ctrl-C. */
 export const exits = {
@@ -32,9 +33,9 @@ export const orInterrupted =
   };
 
 /** What a command is given, when that is one thing. @throws CommandEnd */
-export function onlyArgument(args: readonly string[], usage: string): string {
+export function onlyArgument(args: readonly string[], name: CommandName): string {
   const { positionals } = parseArgs({ args: [...args], allowPositionals: true });
   const [given, ...more] = positionals;
-  if (given === undefined || more.length > 0) throw new CommandEnd(usage);
+  if (given === undefined || more.length > 0) throw new CommandEnd(usageOf(name));
   return given;
 }

@@ -3,14 +3,10 @@ import { parseArgs } from "node:util";
 import { exportEvents } from "../projections/audit/event-export.ts";
 import { sealedLine } from "../projections/audit/sealed-log.ts";
 import { CommandEnd } from "./command-end.ts";
+import { usageOf } from "./help.ts";
 import { keyLines } from "./keys-file.ts";
 import { writeLines } from "./lines.ts";
 import { type Stores, withStores } from "./stores.ts";
-
-const usage = `Usage: ledgerforge events export [--sealed] > events.jsonl
-       ledgerforge events export --keys > keys.jsonl
-       ledgerforge events import events.jsonl [--keys keys.jsonl] [--head head.json]
-       ledgerforge events note-lost-keys`;
 
 /**
  * `events export`: the whole log as JSON lines, personal data in clear where it still can be read; with
@@ -26,7 +22,7 @@ export async function run(args: readonly string[]): Promise<number> {
     const { runNoteLostKeys } = await import("./lost-keys.ts");
     return runNoteLostKeys();
   }
-  throw new CommandEnd(usage);
+  throw new CommandEnd(usageOf("events"));
 }
 
 async function exportLog(args: readonly string[]): Promise<number> {
@@ -38,7 +34,7 @@ async function exportLog(args: readonly string[]): Promise<number> {
     },
   });
   const { sealed, keys } = values;
-  if (sealed && keys) throw new CommandEnd(usage);
+  if (sealed && keys) throw new CommandEnd(usageOf("events"));
   const writeLog = async ({ config, db, store, vault }: Stores): Promise<number> => {
     async function* sealedLines(): AsyncGenerator<string> {
       for await (const event of store.readAll()) yield sealedLine(event);
@@ -58,7 +54,7 @@ async function importLog(args: readonly string[]): Promise<number> {
     options: { keys: { type: "string" }, head: { type: "string" } },
   });
   const [file, ...more] = positionals;
-  if (file === undefined || more.length > 0) throw new CommandEnd(usage);
+  if (file === undefined || more.length > 0) throw new CommandEnd(usageOf("events"));
   // It needs the names of all reactors, and with them all workers; an export does not.
   const { importFile } = await import("./events-import.ts");
   return importFile({ file, keysFile: values.keys, headFile: values.head });

@@ -12,7 +12,7 @@ import { cliMetadata, untilVisible } from "./written.ts";
  * belong to the operator, and are named only.
  */
 export async function run(args: readonly string[]): Promise<number> {
-  const alias = onlyArgument(args, "Usage: ledgerforge forget <alias>");
+  const alias = onlyArgument(args, "forget");
   return withStores("forget", async ({ config, db, store, vault }) => {
     const user = await findUser(db, alias);
     if (user === undefined) throw new CommandEnd(`There is no user ${alias}.`, exits.notFound);

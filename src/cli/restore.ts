@@ -37,7 +37,7 @@ const closeLimitMs = 10_000;
  * again and goes on. Read models are built at the next start.
  */
 export async function run(args: readonly string[]): Promise<number> {
-  const directory = path.resolve(onlyArgument(args, "Usage: ledgerforge restore <directory>"));
+  const directory = path.resolve(onlyArgument(args, "restore"));
   const { signal } = stopSignal(closeLimitMs);
   try {
     const manifest = await checkedManifest(directory);

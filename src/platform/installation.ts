@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -19,3 +19,7 @@ function directoryAbove(name: string, directory: string): string {
   if (parent === directory) throw new Error(`No ${name} above ${thisFile}.`);
   return directoryAbove(name, parent);
 }
+
+const packageFile = readFileSync(path.join(packageRoot, "package.json"), "utf8");
+/** Of this release. */
+export const { version: packageVersion } = JSON.parse(packageFile) as { version: string };

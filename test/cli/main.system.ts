@@ -1,8 +1,11 @@
+import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
-import { rm } from "node:fs/promises";
+import { copyFile, mkdir, readFile, rm } from "node:fs/promises";
 import module from "node:module";
+import path from "node:path";
 import { expect } from "chai";
 import { runProgram } from "../support/app/service.ts";
+import { temporaryDirectory } from "../support/git/git.ts";
 import { skipFor } from "../support/process/program.ts";
 
 describe("ledgerforge", () => {
@@ -19,15 +22,37 @@ describe("ledgerforge", () => {
     expect(output).to.match(/^ {2}start /m);
   });
 
-  it("says how a command is called", async () => {
+  it("says how a command is called, with its options and an example", async () => {
     for (const args of [
       ["audit", "--help"],
+      ["help", "audit"],
       ["events", "import", "-h"],
     ]) {
       const { code, output } = await run(args);
+      const [name] = args.filter((each) => each !== "help");
       expect(code).to.equal(0);
-      expect(output).to.match(new RegExp(`^Usage: ledgerforge ${args[0]} \\S+.*\n$`));
+      expect(output).to.match(new RegExp(`^Usage: ledgerforge ${name} .*\\n`));
+      expect(output).to.match(/\nOptions:\n {2}--[\s\S]*\nExample:\n {2}ledgerforge /);
     }
+    expect((await run(["help", "strat"])).code).to.equal(64);
+  });
+
+  it("reports its release for --version", async () => {
+    const { version } = JSON.parse(await readFile("package.json", "utf8")) as { version: string };
+    expect(await run(["--version"])).to.deep.equal({ code: 0, output: `${version}\n` });
+  });
+
+  it("says what to do where it is not built", async () => {
+    const folder = await temporaryDirectory();
+    await mkdir(path.join(folder, "bin"));
+    await copyFile("package.json", path.join(folder, "package.json"));
+    await copyFile("bin/ledgerforge.js", path.join(folder, "bin/ledgerforge.js"));
+    const { status, stderr } = spawnSync(process.execPath, ["bin/ledgerforge.js", "start"], {
+      cwd: folder,
+      encoding: "utf8",
+    });
+    expect(status).to.equal(78);
+    expect(stderr).to.equal("ledgerforge is not built yet: run npm ci in its folder first.\n");
   });
 
   it("lists them as well when it does not know what was meant", async () => {
