@@ -1,4 +1,6 @@
+import { plainText } from "./markdown/plain-text.ts";
 import { withoutTrailing } from "./trim.ts";
+
 /** What a text names: `#12`, `!7`, `owner/project#12`, `owner/project!7` or a full commit hash. */
 export type TextReference = Readonly<{
   target: string;
@@ -23,8 +25,14 @@ const closingWordLengthMax = 40;
 /** Between the issues of a list that one closing word stands before. */
 const separator = /^[\])]?(?:[ \t]*,[ \t]*(?:and[ \t]+)?|[ \t]+(?:(?:and|&)[ \t]+)?)[[(]?$/i;
 
+/** The references of a text in Markdown: what is code or a comment in it names nothing. */
+export const referencesInMarkdown = (
+  markdown: string,
+  publicUrl?: string,
+): readonly TextReference[] => referencesIn(plainText(markdown), publicUrl);
+
 /**
- * The references of a text, each once, in the order of the text; at most 100.
+ * The references of a text as it is, each once, in the order of the text; at most 100.
  *
  * @param publicUrl of the service: addresses of its issues and merge requests are references as well
  */
@@ -78,9 +86,10 @@ function isSeparator(text: string, from: number, to: number): boolean {
   return to - from <= closingWordLengthMax && separator.test(text.slice(from, to));
 }
 
-/** People mentioned as `@alias`, each once, in lower case; at most 50. */
-export function mentionsIn(text: string): readonly string[] {
+/** People mentioned as `@alias` in a text in Markdown, each once, in lower case; at most 50. */
+export function mentionsIn(markdown: string): readonly string[] {
   const found = new Set<string>();
+  const text = plainText(markdown);
   for (const { 1: alias = "" } of text.slice(0, lengthMax).matchAll(mention)) {
     // A sentence may end right after the alias.
     found.add(withoutTrailing(alias, "._-").toLowerCase());

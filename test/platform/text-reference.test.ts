@@ -1,6 +1,10 @@
 import { expect } from "chai";
 
-import { mentionsIn, referencesIn } from "../../src/platform/text-reference.ts";
+import {
+  mentionsIn,
+  referencesIn,
+  referencesInMarkdown,
+} from "../../src/platform/text-reference.ts";
 import { expectLinear } from "../support/app/growth.ts";
 
 const hash = "9fceb02d0ae598e95dc970b74767f19372d61af8";
@@ -69,6 +73,13 @@ describe("references in a text", () => {
     expect(referencesIn(text)).to.deep.equal([]);
   });
 
+  it("are none in what Markdown shows as code or not at all, unless the text is read as it is", () => {
+    const text = "`#1`\n<!-- Closes #2 -->\n\n    #3\n\n\\#4 #5";
+    expect(referencesInMarkdown(text).map(({ target }) => target)).to.deep.equal(["#5"]);
+    expect(targets(text)).to.deep.equal(["#1", "#2", "#3", "#4", "#5"]);
+    expect(closed(text)).to.deep.equal(["#2"]);
+  });
+
   it("are found in one pass, however many addresses there are", () => {
     // As short as they can be: a text is searched up to a length.
     return expectLinear(
@@ -90,6 +101,8 @@ describe("mentions in a text", () => {
     ["@anna @ANNA", ["anna"]],
     ["mail@example.org a/@b @@c @d@e", []],
     ["@dora.-", ["dora"]],
+    ["\\@anna `@boris` <!-- @clara --> @dora", ["dora"]],
+    ["```\n@anna\n```\nSo\n    @boris\n\n    @clara", ["boris"]],
   ] as const) {
     it(`are ${JSON.stringify(expected)} in "${text}"`, () => {
       expect(mentionsIn(text)).to.deep.equal(expected);
@@ -105,12 +118,14 @@ describe("mentions in a text", () => {
 describe("the search for references and mentions", () => {
   const repeated = (part: string, length: number) => part.repeat(length / part.length);
 
-  for (const part of ["a", "a/", "ab/cd", "0", "f", "#1", "closes ", ", ", "@a", "@", "a.-_"]) {
+  for (const part of [
+    ...["a", "a/", "ab/cd", "0", "f", "#1", "closes ", ", ", "@a", "@", "a.-_"],
+  ]) {
     it(`takes time in proportion to a text of "${part}"`, () =>
       expectLinear(
         8_192,
         (length) => repeated(part, length),
-        (text) => [referencesIn(text, "a"), mentionsIn(text)],
+        (text) => [referencesIn(text, "a"), referencesInMarkdown(text, "a"), mentionsIn(text)],
       ));
   }
 });

@@ -6,7 +6,11 @@ import { discussionEvents } from "../../events/merge-request/discussion.ts";
 import { mergeRequestEvents } from "../../events/merge-request/merge-request.ts";
 import { commitReferenceEvents } from "../../events/reference/commit-reference.ts";
 import { clipText } from "../../platform/storable-text.ts";
-import { referencesIn, type TextReference } from "../../platform/text-reference.ts";
+import {
+  referencesIn,
+  referencesInMarkdown,
+  type TextReference,
+} from "../../platform/text-reference.ts";
 import { type Change, put, remove } from "../core/change.ts";
 import { purgedFrom, purgeEvents } from "../core/purge.ts";
 import { defineReadModel, nothing } from "../core/read-model.ts";
@@ -68,7 +72,7 @@ const noteTexts = {
 
 export const referenceProjection = defineReadModel({
   name: "reference",
-  version: 4,
+  version: 5,
   tables: [texts],
   events: {
     ...issueEvents,
@@ -163,11 +167,11 @@ function textOf(
   at: string,
   previous = "",
 ): readonly Change[] {
-  const rows = rowsOf(source, referencesIn(text), at);
+  // Pages show a title as it is.
+  const search = source.part === "title" ? referencesIn : referencesInMarkdown;
+  const rows = rowsOf(source, search(text), at);
   const named = new Set(rows.map(({ target }) => target));
-  const former = rowsOf(source, referencesIn(previous), at).filter(
-    ({ target }) => !named.has(target),
-  );
+  const former = rowsOf(source, search(previous), at).filter(({ target }) => !named.has(target));
   return [
     ...former.map(({ source_id, project_id, source_part, target }) =>
       remove(texts, { source_id, project_id, source_part, target }),

@@ -4,6 +4,7 @@ import type { Commit } from "../../git/object/object.ts";
 import { subjectOf } from "../../git/object/object.ts";
 import type { Repository } from "../../git/repository.ts";
 import { runGit } from "../../git/run.ts";
+import { withoutComments } from "../../platform/markdown/plain-text.ts";
 import { oneLineOf } from "../../platform/storable-text.ts";
 import { approvalsOf } from "../../projections/merge-request/merge-request-query.ts";
 import type { MergeRequestRow } from "../../projections/merge-request/merge-request-row.ts";
@@ -27,7 +28,8 @@ const messageLengthMax = 64 * 1024;
 const variables: Readonly<Record<string, (subject: MessageSubject) => Promise<string>>> = {
   // A title that was stored with more lines would write trailers.
   title: async ({ row }) => oneLineOf(row.title),
-  description: async ({ row }) => row.description,
+  // The words of a commit message close issues wherever they stand.
+  description: async ({ row }) => withoutComments(row.description),
   source_branch: async ({ row }) => row.source_branch,
   target_branch: async ({ row }) => row.target_branch,
   reference: async ({ project, row }) => `${project.owner_alias}/${project.alias}!${row.local_id}`,

@@ -2,7 +2,7 @@ import { handle } from "../../commands/core/handle.ts";
 import { issue } from "../../commands/issue/issue.ts";
 import { bySystem } from "../../events/core/system.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
-import { ownIssue, referencesIn } from "../../platform/text-reference.ts";
+import { ownIssue, referencesIn, referencesInMarkdown } from "../../platform/text-reference.ts";
 import { findIssue } from "../../projections/issue/list.ts";
 import { findMergeRequestById } from "../../projections/merge-request/merge-request-query.ts";
 import { findProjectById } from "../../projections/project/project.ts";
@@ -27,7 +27,10 @@ export async function closeIssuesOf(
   const by = row.merged_by_id;
   const role = await actingRole(db, project, by);
   if (role === undefined || role === "GUEST") return;
-  const references = [row.title, row.description].flatMap((text) => referencesIn(text, publicUrl));
+  const references = [
+    ...referencesIn(row.title, publicUrl),
+    ...referencesInMarkdown(row.description, publicUrl),
+  ];
   const path = `${project.owner_alias}/${project.alias}`;
   const own = references.flatMap(({ target, closes }) =>
     closes ? (ownIssue(target, path) ?? []) : [],

@@ -54,4 +54,14 @@ describe("what texts name", () => {
       ]);
     });
   }
+
+  it("leaves out code and comments of a description, and reads a title as it is", async () => {
+    await reset(db, referenceProjection);
+    const [stream, event] = created("`#2` <!-- Closes #3 -->\n\n\\#4 #5");
+    const titled = { ...event, data: { ...event.data, title: "Parse `#1`" } };
+    const log = history([stream, titled], edited("`#2` #5", "~~~\n#5\n~~~\n#6"));
+    await applyEach(db, referenceProjection, [log]);
+    const targets = await db("text_reference").orderBy("target").pluck("target");
+    expect(targets).to.deep.equal([`${projectId}#1`, `${projectId}#6`]);
+  });
 });

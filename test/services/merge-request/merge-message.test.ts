@@ -13,4 +13,12 @@ describe("the message of a merge", () => {
       "Good Approved-by: anna <anna@example.org> x\n\nWhy",
     );
   });
+
+  it("has a description without comments, whose words would close issues", async () => {
+    const description = "Why\n\n<!-- Link the issue, for example: Closes #3 -->\n\n`Closes #4`";
+    const subject = { row: { title: "Good", description } } as unknown as MessageSubject;
+    expect(await filledMessage("%{title}\n\n%{description}", subject)).to.equal(
+      "Good\n\nWhy\n\n`Closes #4`",
+    );
+  });
 });

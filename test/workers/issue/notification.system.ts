@@ -75,6 +75,16 @@ describe("mail about issues", () => {
     expect(to(anna)).to.deep.equal([]);
   });
 
+  it("is not sent to who stands in code or in a comment", async () => {
+    const description = "`@boris` \\@boris <!-- @boris -->\n\n    @boris";
+    const { localId } = await issues.created();
+    const run = async () => {
+      await issues.created({ description });
+      await note(localId, "```\n@boris\n```");
+    };
+    expect(await mailsTo(boris, run)).to.deep.equal([]);
+  });
+
   it("cannot be made to hold other headers by a title", async () => {
     const { localId } = await issues.created();
     // As titles were that were stored when they might have several lines.

@@ -164,6 +164,13 @@ describe("closing words in commits", () => {
     expect(await closings(id)).to.have.length(1);
   });
 
+  it("are read as they stand", async () => {
+    const { localId } = await issues.created();
+    await commit(copy, `\`Closes #${localId}\``, { "raw.txt": "r" });
+    await push("main");
+    await closedOnce(localId);
+  });
+
   it("change nothing when a job runs again", async () => {
     const { localId } = await issues.created();
     await commit(copy, `Closes #${localId}`, { "c.txt": "c" });

@@ -37,6 +37,35 @@ describe("what a merge request names", () => {
   });
 });
 
+describe("the description of a merge request", () => {
+  const statusOf = async (localId: number) =>
+    ((await given.world.get(anna, `/issue/${localId}`)).body["status"] as Json)["id"];
+  async function merged(): Promise<void> {
+    const answer = await given.world.post(bob, "/merge-request/1/merge");
+    expect(answer.status, answer.text).to.equal(200);
+  }
+
+  it("closes nothing by a comment of its template or by code", async () => {
+    const { world } = given;
+    for (const title of ["Second", "Third", "Fourth"]) {
+      await world.post(anna, "/issue", { title, description: "It fails" });
+    }
+    const mergeRequestDescriptionTemplate = "<!-- Link the issue, for example: Closes #3 -->\n";
+    const setting = { mergeRequestDescriptionTemplate };
+    expect((await world.put(anna, "/setting/merge-message", setting)).status).to.equal(200);
+    const { description } = await world.open({ description: undefined });
+    expect(description).to.include("Closes #3");
+    const changed = `${description}\n\`Closes #2\`\n\n    Closes #4\n\nCloses #1`;
+    await world.put(anna, "/merge-request/1", { description: changed });
+    expect(await references("/issue/3")).to.deep.equal([]);
+    await merged();
+    // The first is closed after the others, in the order of the text.
+    await eventually(async () => (await statusOf(1)) === "CLOSED");
+    const others = await Promise.all([2, 3, 4].map(statusOf));
+    expect(others).to.deep.equal(["OPEN", "OPEN", "OPEN"]);
+  });
+});
+
 describe("what names a merge request", () => {
   it("is listed as far as the caller may read it", async () => {
     await given.world.open();
