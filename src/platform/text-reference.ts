@@ -98,5 +98,6 @@ export function mentionsIn(markdown: string): readonly string[] {
   return [...found];
 }
 
-const mention = new RegExp(`(?<![\\w@/.-])@(${name})(?![\\w@])`, "g");
+/** Neither an address (`müller@example.org`) nor the scope of a package (`@scope/name`). */
+const mention = new RegExp(`(?<![\\p{L}\\p{M}\\p{N}_@/.-])@(${name})(?![\\w@.-]|/[\\w*])`, "gu");
 const mentionsMax = 50;

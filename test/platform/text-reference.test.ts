@@ -103,6 +103,9 @@ describe("mentions in a text", () => {
     ["@dora.-", ["dora"]],
     ["\\@anna `@boris` <!-- @clara --> @dora", ["dora"]],
     ["```\n@anna\n```\nSo\n    @boris\n\n    @clara", ["boris"]],
+    ["npm i @scope/pkg @my-scope/pkg @my.scope/*, @anna/", ["anna"]],
+    ["müller@anna é@anna e\u0301@anna ж@anna ش@anna 名@anna ٣@anna", []],
+    ["«@anna»¿@boris? –@clara", ["anna", "boris", "clara"]],
   ] as const) {
     it(`are ${JSON.stringify(expected)} in "${text}"`, () => {
       expect(mentionsIn(text)).to.deep.equal(expected);
@@ -119,7 +122,7 @@ describe("the search for references and mentions", () => {
   const repeated = (part: string, length: number) => part.repeat(length / part.length);
 
   for (const part of [
-    ...["a", "a/", "ab/cd", "0", "f", "#1", "closes ", ", ", "@a", "@", "a.-_"],
+    ...["a", "a/", "ab/cd", "0", "f", "#1", "closes ", ", ", "@a", "@", "a.-_", "@a-", "@a/", "é@"],
   ]) {
     it(`takes time in proportion to a text of "${part}"`, () =>
       expectLinear(

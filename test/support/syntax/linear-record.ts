@@ -37,7 +37,10 @@ export const exceptions: readonly Exception[] = [
       /(?<![\w/.&#!-])(?:[A-Za-z0-9][A-Za-z0-9._-]{0,63}\/[A-Za-z0-9][A-Za-z0-9._-]{0,63})?[#!][1-9]\d{0,9}(?!\w)|(?<![0-9A-Za-z])[0-9a-f]{40}(?:[0-9a-f]{24})?(?![0-9A-Za-z])/g,
     ...ofReferences,
   },
-  { pattern: /(?<![\w@/.-])@([A-Za-z0-9][A-Za-z0-9._-]{0,63})(?![\w@])/g, ...ofReferences },
+  {
+    pattern: /(?<![\p{L}\p{M}\p{N}_@/.-])@([A-Za-z0-9][A-Za-z0-9._-]{0,63})(?![\w@.-]|\/[\w*])/gu,
+    ...ofReferences,
+  },
   {
     pattern:
       /^v2\/conans\/(?<name>[^/]+)\/(?<version>[^/]+)\/(?<user>[^/]+)\/(?<channel>[^/]+)\/revisions\/(?<recipe>[^/]+)(?:\/packages\/(?<id>[^/]+)\/revisions\/(?<binary>[^/]+))?\/files\/(?<path>.+)$/,

@@ -75,8 +75,9 @@ describe("mail about issues", () => {
     expect(to(anna)).to.deep.equal([]);
   });
 
-  it("is not sent to who stands in code or in a comment", async () => {
-    const description = "`@boris` \\@boris <!-- @boris -->\n\n    @boris";
+  it("is not sent to who stands in code, in a comment or as a part of another word", async () => {
+    const description =
+      "`@boris` \\@boris <!-- @boris -->\n\nnpm i @boris/pkg é@boris\n\n    @boris";
     const { localId } = await issues.created();
     const run = async () => {
       await issues.created({ description });
