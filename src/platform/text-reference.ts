@@ -25,11 +25,27 @@ const closingWordLengthMax = 40;
 /** Between the issues of a list that one closing word stands before. */
 const separator = /^[\])]?(?:[ \t]*,[ \t]*(?:and[ \t]+)?|[ \t]+(?:(?:and|&)[ \t]+)?)[[(]?$/i;
 
-/** The references of a text in Markdown: what is code or a comment in it names nothing. */
-export const referencesInMarkdown = (
+/**
+ * The references of a text in Markdown: what is code or a comment in it names nothing, and a link names what its address
+ * and its words do.
+ *
+ * @param publicUrl as of `referencesIn`
+ */
+export function referencesInMarkdown(
   markdown: string,
   publicUrl?: string,
-): readonly TextReference[] => referencesIn(plainText(markdown), publicUrl);
+): readonly TextReference[] {
+  const text = plainText(markdown, (address, words) => {
+    if (publicUrl === undefined) return words;
+    const [, target] = linked.exec(withoutAddresses(address, publicUrl)) ?? [];
+    if (target === undefined) return words;
+    // A list of issues goes on after words that name none.
+    return words.search(pattern) < 0 ? `[${target}]` : `[${target}, ${words}]`;
+  });
+  return referencesIn(text, publicUrl);
+}
+
+const linked = new RegExp(`^(${name}/${name}[#!]\\d{1,10})(?:\\W|$)`);
 
 /**
  * The references of a text as it is, each once, in the order of the text; at most 100.

@@ -73,6 +73,33 @@ describe("references in a text", () => {
     expect(referencesIn(text)).to.deep.equal([]);
   });
 
+  const url = "https://forge.example";
+  const at = (number: number) => `${url}/project/anna/forge/issue/${number}`;
+  for (const [text, expected] of [
+    [`Closes [this](${at(6)}). See [that](${at(7)})`, [6]],
+    [`Closes [a](${at(6)}), [b](<${at(7)}>) and [c [d]](${at(8)}#note "title")`, [6, 7, 8]],
+    [`Closes [#6](${at(6)}), [#7](${at(7)})`, [6, 7]],
+    [`Closes [${at(6)}](${at(6)}), ${at(7)}`, [6, 7]],
+    [`Closes <${at(6)}>, <${at(7)}>`, [6, 7]],
+    [`Closes [\`a\` is *wrong*](${at(6)})`, [6]],
+    [`[Closes](${at(6)}) [this](${at(7)})`, []],
+    [`Closes [this](${at(6)}/edit), [that] (${at(7)})`, []],
+    [`Closes [this](https://other.example/project/anna/forge/issue/6)`, []],
+    [`\`Closes [this](${at(6)})\``, []],
+  ] as const) {
+    it(`close ${JSON.stringify(expected)} by links in "${text.replaceAll(url, "")}"`, () => {
+      const closing = referencesInMarkdown(text, url).filter(({ closes }) => closes);
+      const numbers = closing.map(({ target }) => Number(/\d+$/.exec(target)));
+      expect([...new Set(numbers)]).to.deep.equal(expected);
+    });
+  }
+
+  it("name what the words and the address of a link name", () => {
+    const text = `[like #3](${at(6)}) [like #4](https://other.example/5)`;
+    const named = referencesInMarkdown(text, url).map(({ target }) => target);
+    expect(named).to.deep.equal(["anna/forge#6", "#3", "#4"]);
+  });
+
   it("are none in what Markdown shows as code or not at all, unless the text is read as it is", () => {
     const text = "`#1`\n<!-- Closes #2 -->\n\n    #3\n\n\\#4 #5";
     expect(referencesInMarkdown(text).map(({ target }) => target)).to.deep.equal(["#5"]);
@@ -123,6 +150,7 @@ describe("the search for references and mentions", () => {
 
   for (const part of [
     ...["a", "a/", "ab/cd", "0", "f", "#1", "closes ", ", ", "@a", "@", "a.-_", "@a-", "@a/", "é@"],
+    ...["[", "[a", "[a]", "[[a]", "](a/b#1", "[a](a/b#1", "[a](a/b#1 '", '[a](a/b#1 "a" ', "[[]"],
   ]) {
     it(`takes time in proportion to a text of "${part}"`, () =>
       expectLinear(

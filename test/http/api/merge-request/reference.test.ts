@@ -64,6 +64,14 @@ describe("the description of a merge request", () => {
     const others = await Promise.all([2, 3, 4].map(statusOf));
     expect(others).to.deep.equal(["OPEN", "OPEN", "OPEN"]);
   });
+
+  it("closes the issue behind the words of a link", async () => {
+    const { world } = given;
+    const address = `${app.url}${world.at("/issue/1")}`;
+    await world.open({ description: `Closes [the bug](${address})` });
+    await merged();
+    await eventually(async () => (await statusOf(1)) === "CLOSED");
+  });
 });
 
 describe("what names a merge request", () => {
