@@ -39,3 +39,10 @@ export function causedBy(
   const { correlationId } = cause.metadata;
   return bySystem({ commandId, correlationId, causationId: cause.id }, now.toISOString());
 }
+
+/** The same in the name of who acted: the change that is recorded is theirs. */
+export const causedAs = (
+  cause: Pick<Recorded, "id" | "metadata">,
+  commandId: string,
+  now: Date,
+): EventMetadata => ({ ...causedBy(cause, commandId, now), actor: cause.metadata.actor });

@@ -1,12 +1,18 @@
 import { handle } from "../../commands/core/handle.ts";
 import { issue } from "../../commands/issue/issue.ts";
-import { bySystem } from "../../events/core/system.ts";
+import { decode } from "../../events/core/decode.ts";
+import type { Recorded } from "../../events/core/event.ts";
+import {
+  mergeRequestEvents,
+  mergeRequestStream,
+} from "../../events/merge-request/merge-request.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { ownIssue, referencesIn, referencesInMarkdown } from "../../platform/text-reference.ts";
 import { findIssue } from "../../projections/issue/list.ts";
 import { findMergeRequestById } from "../../projections/merge-request/merge-request-query.ts";
 import { findProjectById } from "../../projections/project/project.ts";
 import { actingRole } from "../../projections/team/acting-role.ts";
+import { causedAs } from "../../services/core/caused-by.ts";
 import type { WorkerDeps } from "../../services/core/deps.ts";
 
 type CloseDeps = Pick<WorkerDeps, "store" | "db" | "now" | "visible" | "publicUrl">;
@@ -35,10 +41,11 @@ export async function closeIssuesOf(
   const own = references.flatMap(({ target, closes }) =>
     closes ? (ownIssue(target, path) ?? []) : [],
   );
+  const merged = own.length === 0 ? undefined : await mergedEvent(store, row.id);
+  if (merged === undefined) return;
   for (const localId of new Set(own)) {
     const found = await findIssue(db, project.id, localId);
     if (found === undefined) continue;
-    const at = now().toISOString();
     const commandId = deterministicId("close issue", row.id, found.id);
     const { merge_commit: commitId } = row;
     const command = {
@@ -46,9 +53,19 @@ export async function closeIssuesOf(
       commitId,
       projectId: project.id,
       by,
-      at,
+      at: now().toISOString(),
     } as const;
-    const order = { id: found.id, command, metadata: bySystem({ commandId }, at) };
+    const order = { id: found.id, command, metadata: causedAs(merged, commandId, now()) };
     await visible((await handle(store, issue, order)).position);
   }
+}
+
+async function mergedEvent(
+  store: CloseDeps["store"],
+  mergeRequestId: string,
+): Promise<Recorded | undefined> {
+  for await (const recorded of store.readStreamBackwards(mergeRequestStream(mergeRequestId))) {
+    if (decode(mergeRequestEvents, recorded).type === "MergeRequestMerged") return recorded;
+  }
+  return undefined;
 }

@@ -21,7 +21,7 @@ import { findIssue } from "../../projections/issue/list.ts";
 import { findProjectById, type ProjectRow } from "../../projections/project/project.ts";
 import { findRef } from "../../projections/repository/git-ref.ts";
 import { actingRole } from "../../projections/team/acting-role.ts";
-import { causedBy } from "../../services/core/caused-by.ts";
+import { causedAs, causedBy } from "../../services/core/caused-by.ts";
 import type { WorkerDeps } from "../../services/core/deps.ts";
 import type { Reactor } from "../core/reactor.ts";
 import { defineWorker } from "../core/worker.ts";
@@ -149,7 +149,7 @@ async function closeIssues(
       at,
     } as const;
     const commandId = deterministicId("close issue", change.id, row.id);
-    const metadata = causedBy(change, commandId, deps.now());
+    const metadata = causedAs(change, commandId, deps.now());
     await handle(deps.store, issue, { id: row.id, command, metadata });
   }
 }

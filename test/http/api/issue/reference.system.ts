@@ -164,11 +164,20 @@ describe("closing words in commits", () => {
     expect(await closings(id)).to.have.length(1);
   });
 
-  it("are read as they stand", async () => {
-    const { localId } = await issues.created();
-    await commit(copy, `\`Closes #${localId}\``, { "raw.txt": "r" });
+  it("are read as they stand, and the audit names who pushed and by what", async () => {
+    const { localId, id } = await issues.created();
+    const hash = await commit(copy, `\`Closes #${localId}\``, { "raw.txt": "r" });
     await push("main");
     await closedOnce(localId);
+    const trail = await app.get(`${issues.base}/audit?subject=${id}&type=IssueClosedByCommit`, {
+      token: anna.token,
+    });
+    const { auditEntryList } = expectOk(trail)["_embedded"] as { auditEntryList: Json[] };
+    expect(auditEntryList).to.have.length(1);
+    expect(auditEntryList[0]).to.containSubset({
+      actor: { userId: anna.id, alias: "anna", via: "token" },
+      changes: [{ field: "commitId", after: hash }],
+    });
   });
 
   it("change nothing when a job runs again", async () => {

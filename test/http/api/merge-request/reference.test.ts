@@ -65,12 +65,21 @@ describe("the description of a merge request", () => {
     expect(others).to.deep.equal(["OPEN", "OPEN", "OPEN"]);
   });
 
-  it("closes the issue behind the words of a link", async () => {
+  it("closes the issue behind the words of a link, in the name of who merged", async () => {
     const { world } = given;
     const address = `${app.url}${world.at("/issue/1")}`;
     await world.open({ description: `Closes [the bug](${address})` });
     await merged();
     await eventually(async () => (await statusOf(1)) === "CLOSED");
+    const { body } = await world.get(anna, "/audit?type=IssueClosedByCommit,MergeRequestMerged");
+    const { auditEntryList } = body["_embedded"] as { auditEntryList: Json[] };
+    const [closing, merge] = auditEntryList;
+    const actor = { userId: bob.id, alias: "bob", via: "token" };
+    expect(closing).to.deep.include({ type: "IssueClosedByCommit", actor });
+    expect(closing).to.include({
+      causationId: merge!["eventId"],
+      correlationId: merge!["correlationId"],
+    });
   });
 });
 
