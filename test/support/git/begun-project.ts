@@ -7,6 +7,7 @@ import { repositoryStream } from "../../../src/events/repository/repository.ts";
 import { membershipStream } from "../../../src/events/team/membership.ts";
 import { directoryOf } from "../../../src/git/repositories.ts";
 import type { TestApp, TestProject } from "../app/app.ts";
+import { git as runGit } from "./git.ts";
 
 /** The repository and events of a project that others begin with as well. */
 export type Begun = Readonly<{
@@ -19,7 +20,10 @@ export type Begun = Readonly<{
 export async function begunBy(app: TestApp, project: TestProject, parent: string): Promise<Begun> {
   const { git, store } = app.platform;
   const gitDir = path.join(parent, "begun.git");
-  await cp((await git.find(project.id))?.gitDir ?? "", gitDir, { recursive: true });
+  const own = (await git.find(project.id))?.gitDir ?? "";
+  // Workers pack refs: one that is moved while the files are copied would be missing in the copy.
+  await runGit(own, "pack-refs", "--all");
+  await cp(own, gitDir, { recursive: true });
   const events = new Map<(id: string) => string, NewEvent[]>();
   for (const streamOf of [membershipStream, repositoryStream]) {
     const stored: NewEvent[] = [];
