@@ -3,8 +3,9 @@ import type { ProjectId, UserId } from "../../events/core/ids.ts";
 import { type LocalId, localIdEvents } from "../../events/core/local-id.ts";
 import { idInStream } from "../../events/core/stream.ts";
 import { type IssueId, type IssueStatus, issueEvents } from "../../events/issue/issue.ts";
+import { issueCommentEvents } from "../../events/issue/issue-comment.ts";
 import type { LabelId } from "../../events/label/label.ts";
-import { change, put, remove } from "../core/change.ts";
+import { type Change, change, put, remove } from "../core/change.ts";
 import { purgedFrom, purgeEvents } from "../core/purge.ts";
 import { defineReadModel, nothing } from "../core/read-model.ts";
 import { column, defineTable, type RowOf } from "../core/table.ts";
@@ -38,6 +39,7 @@ const issues = defineTable({
     author_id: column<UserId>("uuid"),
     updated_by_id: column<UserId>("uuid"),
     created_at: "timestamptz",
+    /** Of the last change, also of a comment. */
     updated_at: "timestamptz",
   },
   key: ["id"],
@@ -61,9 +63,9 @@ export type IssueRow = RowOf<typeof issues>;
 
 export const issueProjection = defineReadModel({
   name: "issue",
-  version: 2,
+  version: 3,
   tables: [issues, totals],
-  events: { ...issueEvents, ...localIdEvents, ...purgeEvents },
+  events: { ...issueEvents, ...issueCommentEvents, ...localIdEvents, ...purgeEvents },
   effects: {
     IssueCreated: ({ data }) => put(issues, createdRow(data)),
     LocalIdAssigned: ({ data: { kind, subjectId, localId: local_id } }) =>
@@ -86,11 +88,17 @@ export const issueProjection = defineReadModel({
       }),
     IssueClosingCommitFound: nothing,
     IssueDeleted: ({ stream }) => remove(issues, idOf(stream)),
+    IssueCommentCreated: ({ data }) => commentedAt(data.issueId, data.createdAt),
+    IssueCommentEdited: ({ data }) => commentedAt(data.issueId, data.editedAt),
+    IssueCommentDeleted: ({ data }) => commentedAt(data.issueId, data.deletedAt),
     ProjectPurged: purgedFrom(issues),
   },
 });
 
 const idOf = (stream: string) => ({ id: idInStream(stream) as IssueId });
+
+const commentedAt = (id: IssueId, at: string): Change =>
+  change(issues, { id }, { updated_at: new Date(at) });
 
 function createdRow(data: EventOf<Pick<typeof issueEvents, "IssueCreated">>["data"]): IssueRow {
   const at = new Date(data.createdAt);

@@ -52,6 +52,7 @@ export const requests = defineTable({
     status: column<MergeRequestStatus>("text"),
     author_id: column<UserId>("uuid"),
     created_at: "timestamptz",
+    /** Of the last change, also of a note. */
     updated_at: "timestamptz",
     /** Its own; null: those of the project. */
     approval_rules: column<readonly ApprovalRule[] | null>("jsonb null"),
@@ -116,6 +117,22 @@ export const merges = defineTable({
 
 export type MergeRequestMergeRow = RowOf<typeof merges>;
 
+/** Events that resolve a discussion do not name its request. */
+export const discussions = defineTable({
+  name: "merge_request_discussion",
+  columns: { id: "uuid", merge_request_id: "uuid" },
+  key: ["id"],
+  indexes: ["(merge_request_id)"],
+});
+
+/** Changes the time of the request that a discussion is about. */
+export const discussedAt = (discussionId: string, at: string): Change =>
+  statement(
+    `update merge_request set updated_at = ? from merge_request_discussion as discussion
+     where discussion.id = ? and merge_request.id = discussion.merge_request_id`,
+    [new Date(at), discussionId],
+  );
+
 /** As queries give it. */
 export type MergeRequestRow = StoredMergeRequest & Readonly<{ local_id: number }>;
 
@@ -176,7 +193,8 @@ export function newMergeRequest(
 export const purgeRequests = (projectId: string): Change =>
   statement(
     `with gone as (delete from merge_request where project_id = ? returning id),
-       begun as (delete from merge_request_merge where merge_request_id in (select id from gone))
+       begun as (delete from merge_request_merge where merge_request_id in (select id from gone)),
+       said as (delete from merge_request_discussion where merge_request_id in (select id from gone))
      delete from merge_request_approval where merge_request_id in (select id from gone)`,
     [projectId],
   );

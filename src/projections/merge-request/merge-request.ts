@@ -1,12 +1,15 @@
 import type { MergeRequestId } from "../../events/core/ids.ts";
 import { localIdEvents } from "../../events/core/local-id.ts";
 import { idInStream } from "../../events/core/stream.ts";
+import { discussionEvents } from "../../events/merge-request/discussion.ts";
 import { mergeRequestEvents } from "../../events/merge-request/merge-request.ts";
 import { type Change, change, put, remove, type Values } from "../core/change.ts";
 import { purgeEvents } from "../core/purge.ts";
 import { defineReadModel, nothing } from "../core/read-model.ts";
 import {
   approvals,
+  discussedAt,
+  discussions,
   editedColumnsOf,
   merges,
   newMergeRequest,
@@ -17,9 +20,9 @@ import {
 
 export const mergeRequestProjection = defineReadModel({
   name: "merge_request",
-  version: 3,
-  tables: [requests, approvals, merges],
-  events: { ...mergeRequestEvents, ...localIdEvents, ...purgeEvents },
+  version: 4,
+  tables: [requests, approvals, merges, discussions],
+  events: { ...mergeRequestEvents, ...discussionEvents, ...localIdEvents, ...purgeEvents },
   effects: {
     LocalIdAssigned: ({ data: { kind, subjectId, localId: local_id } }) =>
       kind === "MERGE_REQUEST"
@@ -88,11 +91,23 @@ export const mergeRequestProjection = defineReadModel({
       touched(stream, data.deletedAt, { refs_deleted: true }),
     MergeRequestFailed: ({ stream, data: { reason: failure, failedAt } }) =>
       touched(stream, failedAt, { status: "FAILED", auto_merge: null, failure }),
+    DiscussionStarted: ({ data: { discussionId: id, mergeRequestId, startedAt } }) => [
+      put(discussions, { id, merge_request_id: mergeRequestId }),
+      changed(mergeRequestId, startedAt),
+    ],
+    DiscussionReplied: ({ data }) => changed(data.mergeRequestId, data.repliedAt),
+    DiscussionNoteEdited: ({ data }) => changed(data.mergeRequestId, data.editedAt),
+    DiscussionNoteDeleted: ({ data }) => changed(data.mergeRequestId, data.deletedAt),
+    DiscussionResolved: ({ stream, data }) => discussedAt(idInStream(stream), data.resolvedAt),
+    DiscussionUnresolved: ({ stream, data }) => discussedAt(idInStream(stream), data.unresolvedAt),
     ProjectPurged: ({ data }) => purgeRequests(data.projectId),
   },
 });
 
 const idOf = (stream: string) => idInStream(stream) as MergeRequestId;
 
-const touched = (stream: string, at: string, columns: Values<StoredMergeRequest> = {}): Change =>
-  change(requests, { id: idOf(stream) }, { ...columns, updated_at: new Date(at) });
+const touched = (stream: string, at: string, columns?: Values<StoredMergeRequest>): Change =>
+  changed(idOf(stream), at, columns);
+
+const changed = (id: MergeRequestId, at: string, columns?: Values<StoredMergeRequest>): Change =>
+  change(requests, { id }, { ...columns, updated_at: new Date(at) });

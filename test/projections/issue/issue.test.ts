@@ -4,6 +4,7 @@ import type { AnyEvent, Recorded } from "../../../src/events/core/event.ts";
 import { ProjectId } from "../../../src/events/core/ids.ts";
 import { localIdStream } from "../../../src/events/core/local-id.ts";
 import { issueStream } from "../../../src/events/issue/issue.ts";
+import { issueCommentStream } from "../../../src/events/issue/issue-comment.ts";
 import { projectStream } from "../../../src/events/project/project.ts";
 import { issueProjection } from "../../../src/projections/issue/issue.ts";
 import { unnumberedIssues } from "../../../src/projections/issue/list.ts";
@@ -64,6 +65,22 @@ const deleted = (issueId: string): Written => [
   issueStream(issueId),
   { type: "IssueDeleted", data: { projectId, title: "Search", deletedById: by, deletedAt: at } },
 ];
+/** An event of a comment on an issue, so many milliseconds later. */
+function commented(type: string, issueId: string, data: object, laterMs: number): Written {
+  const time = new Date(Date.parse(at) + laterMs).toISOString();
+  const people = { createdById: by, editedById: by, deletedById: by };
+  const times = { createdAt: time, editedAt: time, deletedAt: time };
+  const all = {
+    issueId,
+    projectId,
+    message: "m",
+    previousMessage: "p",
+    ...people,
+    ...times,
+    ...data,
+  };
+  return [issueCommentStream(third), { type, data: all }];
+}
 const purged: Written = [
   projectStream(projectId),
   { type: "ProjectPurged", data: { projectId, purgedAt: at } },
@@ -142,6 +159,21 @@ describe("the issue read model", () => {
   it("ignores the numbers of other kinds of things", async () => {
     await apply(history(created(first), numbered(first, 7, "MERGE_REQUEST")));
     expect(await db("issue").pluck("local_id")).to.deep.equal([null]);
+  });
+
+  it("changes when a comment on it is written, edited or deleted", async () => {
+    const changes = [
+      commented("IssueCommentCreated", first, { issueCommentId: third }, 1),
+      commented("IssueCommentEdited", first, {}, 2),
+      commented("IssueCommentDeleted", first, {}, 3),
+    ];
+    for (const [index] of changes.entries()) {
+      await reset(db, issueProjection);
+      await apply(history(created(first), created(second), ...changes.slice(0, index + 1)));
+      const times = await db("issue").orderBy("updated_at").pluck("updated_at");
+      const expected = [0, index + 1].map((laterMs) => new Date(Date.parse(at) + laterMs));
+      expect(times).to.deep.equal(expected);
+    }
   });
 
   it("finds issues that were left without a number", async () => {

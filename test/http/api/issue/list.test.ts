@@ -100,6 +100,14 @@ describe("the issues of a project", () => {
     expect((await forge.list("?status=OPEN")).page).to.include({ totalElements: 2 });
   });
 
+  it("are changed by what is said about them", async () => {
+    const after = String((await forge.list("?sort=updated")).issues[0]!["updatedAt"]);
+    const at = `${forge.base}/issue-discussion/3/create`;
+    await app.post(at, { token: boris.token, body: { note: "Still there" } });
+    expect((await forge.list("?sort=updated")).ids).to.deep.equal([3, 1, 5, 2]);
+    expect((await forge.list(`?updatedAfter=${after}`)).ids).to.deep.equal([3]);
+  });
+
   it("are found in the same way in a project of very many", async () => {
     const project_id = app.deps.db("project").where("alias", "forge").select("id");
     const total = { project_id, status: "COMPLETED", total: 1_000_000 };

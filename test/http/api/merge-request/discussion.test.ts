@@ -167,6 +167,28 @@ describe("a discussion", () => {
     expect((await reply(root["uuid"])).status).to.equal(404);
   });
 
+  it("changes its request, by whatever happens in it", async () => {
+    const changedAt = async () =>
+      Date.parse(String((await given.world.get(bob, "/merge-request/1")).body["updatedAt"]));
+    const root = await started();
+    const note = (await reply(root["uuid"])).body;
+    let before = await changedAt();
+    for (const act of [
+      () => started(),
+      () => reply(root["uuid"]),
+      () => given.world.post(anna, `${at}/resolve/${root["uuid"]}`),
+      () => given.world.post(anna, `${at}/unresolve/${root["uuid"]}`),
+      () => given.world.put(bob, `${at}/edit/${note["uuid"]}`, { message: "Better" }),
+      () => given.world.delete(bob, `${at}/delete/${note["uuid"]}`),
+      () => given.world.delete(carl, `${at}/delete/${root["uuid"]}`),
+    ]) {
+      await act();
+      const after = await changedAt();
+      expect(after, String(act)).to.be.above(before);
+      before = after;
+    }
+  });
+
   it("does not exist for another request, project or id", async () => {
     const root = await started();
     const other = await newWorld();
