@@ -88,7 +88,7 @@ type Filter<Wanted> = (round: number, labels: readonly string[]) => Partial<Want
 function issueFilters(): Readonly<Record<string, Filter<IssueFilter>>> {
   return {
     all: () => ({}),
-    "by status": () => ({ status: "OPEN" }),
+    "by status": () => ({ statuses: ["OPEN"] }),
     "by label": (round, labels) => ({ labelIds: [pick(labels, round)] }),
     "by two labels": (round, labels) => ({
       labelIds: [pick(labels, round), pick(labels, round + 1)],
@@ -103,7 +103,7 @@ function issueFilters(): Readonly<Record<string, Filter<IssueFilter>>> {
 function mergeRequestFilters(): Readonly<Record<string, Filter<MergeRequestFilter>>> {
   return {
     all: () => ({}),
-    "by status": () => ({ status: "OPENED" }),
+    "by status": () => ({ statuses: ["OPENED"] }),
     "by label": (round, labels) => ({ labelIds: [pick(labels, round)] }),
     "by assignee": (round) => ({ assigneeId: pick(people, round) }),
     "by reviewer": (round) => ({ reviewerId: pick(people, round) }),

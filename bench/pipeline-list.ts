@@ -46,7 +46,7 @@ const queries: Readonly<Record<string, Query>> = {
   "pipelines, page 50": (db, projectId) =>
     listPipelines(db, projectId, {}, { limit: 10, offset: 490 }),
   "pipelines of a branch": list((round) => ({ branch: `branch-${round % 20}` })),
-  "pipelines that failed": list(() => ({ status: "FAILED" })),
+  "pipelines that failed": list(() => ({ status: ["FAILED"] })),
   "jobs of a pipeline": async (db, projectId, round) => {
     const row = await findPipeline(db, projectId, 1 + (round % pipelinesPerProject));
     if (row === undefined) throw new Error("there is such a pipeline");

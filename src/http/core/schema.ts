@@ -31,6 +31,25 @@ export function int(range: Readonly<{ min?: number; max?: number }> = {}) {
   );
 }
 
+const valuesMax = 100;
+
+/** A filter by an enumeration: any of some values, each given by itself or several split at commas. */
+export function several<Value extends z.ZodType>(value: Value) {
+  return z
+    .preprocess(splitAtCommas, z.array(value).max(valuesMax).optional())
+    .optional()
+    .meta({ description: "May be given several times, or as several values split at commas." });
+}
+
+/** Undefined without any value: then nothing is filtered. */
+export function splitAtCommas(given: unknown): unknown {
+  const parts = [given].flat().flatMap((one: unknown) => {
+    return typeof one === "string" ? one.split(",").map((part) => part.trim()) : [one];
+  });
+  const values = new Set(parts.filter((part) => part !== "" && part !== undefined));
+  return values.size === 0 ? undefined : [...values];
+}
+
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is refused.
 const controlInProse = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]/;
 

@@ -14,13 +14,14 @@ type Which = Readonly<{
   owner: WhoseAgents;
   /** Undefined: all agents of the owner. */
   agentId?: string;
-  status?: PipelineStatus | undefined;
+  /** Any of them. */
+  statuses?: readonly PipelineStatus[] | undefined;
 }>;
 
 /** Jobs that agents were given, the newest first. The total is counted to 500 beyond the page. */
 export async function listAgentJobs(
   db: Knex,
-  { owner, agentId, status }: Which,
+  { owner, agentId, statuses }: Which,
   part: Part,
 ): Promise<Slice<AgentJobRow>> {
   const meant = () => {
@@ -28,7 +29,7 @@ export async function listAgentJobs(
     if (owner !== undefined) agents.where({ owner_type: owner.type, owner_id: owner.id });
     if (agentId !== undefined) agents.where({ id: agentId });
     const query = db("pipeline_job as job").whereIn("job.agent_id", agents);
-    return status === undefined ? query : query.where("job.status", status);
+    return statuses === undefined ? query : query.whereIn("job.status", statuses);
   };
   const rows = meant()
     .join("pipeline", "pipeline.id", "job.pipeline_id")

@@ -30,7 +30,8 @@ export function findIssueById(db: Knex, id: IssueId): Promise<NumberedIssueRow |
 }
 
 export type IssueFilter = Readonly<{
-  status?: IssueStatus | undefined;
+  /** Any of them. */
+  statuses?: readonly IssueStatus[] | undefined;
   /** Issues that have all of them. */
   labelIds?: readonly string[];
   assigneeId?: string | undefined;
@@ -55,7 +56,7 @@ export async function listIssues(
   const columns = sort === "created" ? ["local_id"] : ["updated_at", "local_id"];
   const sorted = columns.map((column) => ({ column, order }));
   const count = async (all: Knex.QueryBuilder) =>
-    isTotalled(filter) ? sum(totals, filter.status) : await countedNear(db, all, page);
+    isTotalled(filter) ? sum(totals, filter.statuses) : await countedNear(db, all, page);
   return partOf(matches, (rows) => rows.orderBy(sorted), page, count);
 }
 
@@ -71,9 +72,9 @@ function matching(
   filter: IssueFilter,
   isSmall: boolean,
 ): Knex.QueryBuilder {
-  const { status, labelIds = [], assigneeId, authorId, q, updatedAfter } = filter;
+  const { statuses, labelIds = [], assigneeId, authorId, q, updatedAfter } = filter;
   const query = db("issue").where("project_id", projectId).whereNotNull("local_id");
-  if (status !== undefined) query.where("status", status);
+  if (statuses !== undefined) query.whereIn("status", statuses);
   if (labelIds.length > 0) query.whereRaw("label_ids @> ?::uuid[]", [[...labelIds]]);
   if (assigneeId !== undefined) {
     if (isSmall) query.whereRaw("? = any(assignee_ids)", [assigneeId]);
@@ -109,8 +110,8 @@ async function storedTotals(db: Knex, projectId: ProjectId): Promise<readonly Is
 }
 
 /** Of all statuses when none is given. */
-function sum(totals: readonly IssueTotalRow[], status?: IssueStatus): number {
-  const counted = totals.filter((one) => status === undefined || one.status === status);
+function sum(totals: readonly IssueTotalRow[], statuses?: readonly IssueStatus[]): number {
+  const counted = totals.filter(({ status }) => statuses?.includes(status) ?? true);
   return counted.reduce((all, { total }) => all + Number(total), 0);
 }
 

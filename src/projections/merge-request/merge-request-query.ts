@@ -56,7 +56,8 @@ export async function newestOpenInto(
 
 export type MergeRequestFilter = Readonly<{
   projectId: string;
-  status?: MergeRequestStatus | undefined;
+  /** Any of them. */
+  statuses?: readonly MergeRequestStatus[] | undefined;
   /** All of them. */
   labelIds?: readonly string[] | undefined;
   assigneeId?: string | undefined;
@@ -88,10 +89,9 @@ export function listMergeRequests(
 }
 
 function narrow(query: Knex.QueryBuilder, filter: MergeRequestFilter): void {
-  const { labelIds = [], assigneeId, reviewerId, updatedAfter, q } = filter;
+  const { statuses, labelIds = [], assigneeId, reviewerId, updatedAfter, q } = filter;
   const equal = {
     project_id: filter.projectId,
-    status: filter.status,
     author_id: filter.authorId,
     source_branch: filter.sourceBranch,
     target_branch: filter.targetBranch,
@@ -100,6 +100,7 @@ function narrow(query: Knex.QueryBuilder, filter: MergeRequestFilter): void {
   for (const [column, value] of Object.entries(equal)) {
     if (value !== undefined) query.where(column, value);
   }
+  if (statuses !== undefined) query.whereIn("status", statuses);
   if (assigneeId !== undefined) query.whereRaw("? = any(assigned_user_ids)", [assigneeId]);
   if (reviewerId !== undefined) query.whereRaw("? = any(reviewer_ids)", [reviewerId]);
   if (labelIds.length > 0) query.whereRaw("label_ids @> ?::uuid[]", [[...labelIds]]);

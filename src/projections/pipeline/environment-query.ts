@@ -7,7 +7,8 @@ import { countedNear } from "../list/total.ts";
 import { type DeploymentRow, type EnvironmentRow, openStatuses } from "./environment-table.ts";
 
 export type EnvironmentFilter = Readonly<{
-  state?: EnvironmentState | undefined;
+  /** Any of them. */
+  state?: readonly EnvironmentState[] | undefined;
   /** A part of the name, in any case. */
   q?: string | undefined;
 }>;
@@ -21,7 +22,7 @@ export function listEnvironments(
 ): Promise<Slice<EnvironmentRow>> {
   const found = () => {
     const query = db("environment").where({ project_id });
-    if (state !== undefined) query.where({ state });
+    if (state !== undefined) query.whereIn("state", state);
     if (q !== undefined) query.whereRaw("strpos(lower(name), lower(?)) > 0", [q]);
     return query;
   };
@@ -73,12 +74,12 @@ const numbered = (db: Knex): Knex.QueryBuilder =>
 export async function listDeployments(
   db: Knex,
   environmentId: string,
-  { status }: Readonly<{ status?: PipelineStatus | undefined }>,
+  { status }: Readonly<{ status?: readonly PipelineStatus[] | undefined }>,
   part: Part,
 ): Promise<Slice<NumberedDeployment>> {
-  const where = {
-    "deployment.environment_id": environmentId,
-    ...(status !== undefined && { "deployment.status": status }),
+  const where = (query: Knex.QueryBuilder): void => {
+    query.where("deployment.environment_id", environmentId);
+    if (status !== undefined) query.whereIn("deployment.status", status);
   };
   const [rows, total] = await Promise.all([
     numbered(db)

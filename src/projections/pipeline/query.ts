@@ -9,7 +9,8 @@ import type { JobRow, PipelineRow } from "./table.ts";
 export type PipelineFilter = Readonly<{
   branch?: string | undefined;
   tag?: string | undefined;
-  status?: PipelineStatus | undefined;
+  /** Any of them. */
+  status?: readonly PipelineStatus[] | undefined;
   commitId?: string | undefined;
 }>;
 
@@ -26,7 +27,7 @@ export function listPipelines(
     const query = db("pipeline").where({ project_id: projectId }).whereNotNull("local_id");
     if (branch !== undefined) query.where({ ref: branch, is_tag: false });
     if (tag !== undefined) query.where({ ref: tag, is_tag: true });
-    if (status !== undefined) query.where({ status });
+    if (status !== undefined) query.whereIn("status", status);
     if (commitId !== undefined) query.where({ commit_id: commitId });
     return query;
   };

@@ -67,14 +67,16 @@ export function findMail(db: Knex, id: string): Promise<MailRow | undefined> {
   return db<MailRow>("mail").where({ id }).first();
 }
 
-export type MailFilter = Readonly<{ status?: MailStatus | undefined }> & Part;
+export type MailFilter = Readonly<{ statuses?: readonly MailStatus[] | undefined }> & Part;
 
 /** The newest first. */
 export async function listMails(
   db: Knex,
-  { status, ...part }: MailFilter,
+  { statuses, ...part }: MailFilter,
 ): Promise<Slice<MailRow>> {
-  const where = status === undefined ? {} : { status };
+  const where = (query: Knex.QueryBuilder): void => {
+    if (statuses !== undefined) query.whereIn("status", statuses);
+  };
   return newestFirst<MailRow>(db, { table: "mail", where, ...part });
 }
 

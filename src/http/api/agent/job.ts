@@ -6,6 +6,7 @@ import type { Part } from "../../../projections/list/list-rows.ts";
 import type { Deps } from "../../core/deps.ts";
 import type { RequestFor } from "../../core/request.ts";
 import { type Route, route } from "../../core/route.ts";
+import { several } from "../../core/schema.ts";
 import { JobView, jobViews } from "../pipeline/view.ts";
 import { mustFindAgent } from "./agent.ts";
 import {
@@ -16,14 +17,14 @@ import {
   seenAt,
 } from "./owner-scope.ts";
 
-const Filter = z.object({ jobStatus: PipelineStatus.optional() });
+const Filter = z.object({ jobStatus: several(PipelineStatus) });
 
 type Request = InOwnerScope & RequestFor<"admin">;
-type JobFilter = Readonly<{ jobStatus?: PipelineStatus | undefined; agentId?: string }>;
+type JobFilter = Readonly<{ jobStatus?: readonly PipelineStatus[] | undefined; agentId?: string }>;
 
 async function listed(deps: Deps, request: Request, page: Part, filter: JobFilter) {
-  const { jobStatus: status, ...agent } = filter;
-  const which = { owner: seenAt(request), status, ...agent };
+  const { jobStatus: statuses, ...agent } = filter;
+  const which = { owner: seenAt(request), statuses, ...agent };
   const { rows, total } = await listAgentJobs(deps.db, which, page);
   const items = await jobViews(deps.db, rows, ({ ref, is_tag, pipeline_local_id: local_id }) => {
     return { ref, is_tag, local_id };

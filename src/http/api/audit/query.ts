@@ -6,7 +6,7 @@ import { subjectKinds, typesOfKind, unknownTypes } from "../../../projections/au
 import type { AuditPageRequest } from "../../../projections/audit/trail.ts";
 import { findUserNamed } from "../../../projections/user/user.ts";
 import type { Deps } from "../../core/deps.ts";
-import { int, nameLengthMax, timeOrDay } from "../../core/schema.ts";
+import { int, nameLengthMax, several, splitAtCommas, timeOrDay } from "../../core/schema.ts";
 
 const positionMax = 2n ** 63n - 1n;
 
@@ -24,11 +24,9 @@ const typesMax = 50;
 
 /** Event types, split at commas. A misspelt one would look as if nothing of the kind had happened. */
 export const Types = z
-  .string()
-  .max(2_000)
-  .transform((text) => text.split(",").map((type) => type.trim()))
-  .refine((types) => types.length <= typesMax, `Give at most ${typesMax} types.`)
-  .refine((types) => unknownTypes(types).length === 0, {
+  .preprocess(splitAtCommas, z.array(z.string()).optional())
+  .refine((types = []) => types.length <= typesMax, `Give at most ${typesMax} types.`)
+  .refine((types = []) => unknownTypes(types).length === 0, {
     error: ({ input }) => `There is no event type ${unknownTypes(input as string[]).join(", ")}.`,
   });
 
@@ -37,7 +35,7 @@ const sizeMax = 200;
 export const AuditQuery = z.object({
   actor: z.string().max(nameLengthMax).optional().meta({ description: "Alias or id of a user." }),
   type: Types.optional().meta({ description: "Event types, by commas." }),
-  kind: z.enum(subjectKinds).optional().meta({ description: "Of the thing it is about." }),
+  kind: several(z.enum(subjectKinds)),
   subject: z
     .string()
     .max(4_096)
@@ -82,9 +80,9 @@ export async function filterOf(
   };
 }
 
-function typesOf(types: AuditQuery["type"], kind: string | undefined): AuditFilter["types"] {
-  if (kind === undefined) return types && [...new Set(types)];
-  const ofKind = typesOfKind(kind);
+function typesOf(types: AuditQuery["type"], kinds: AuditQuery["kind"]): AuditFilter["types"] {
+  if (kinds === undefined) return types;
+  const ofKind = kinds.flatMap(typesOfKind);
   return types === undefined ? ofKind : ofKind.filter((type) => types.includes(type));
 }
 

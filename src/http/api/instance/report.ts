@@ -13,7 +13,7 @@ import { accessAt, type OwnerScope, ownerScopes, parentOf } from "../../access/o
 import type { Deps } from "../../core/deps.ts";
 import { listed } from "../../core/paging.ts";
 import { type Route, route } from "../../core/route.ts";
-import { instant } from "../../core/schema.ts";
+import { instant, several } from "../../core/schema.ts";
 import { toView } from "../../core/view.ts";
 
 const textMax = 4_000;
@@ -77,11 +77,11 @@ const getReports = route({
   path: "/admin/report",
   operationId: "listReports",
   summary: "List what users reported",
-  query: z.object({ status: z.enum(["OPEN", "CLOSED"]).optional() }),
+  query: z.object({ status: several(z.enum(["OPEN", "CLOSED"])) }),
   list: "reportList",
   reply: ReportView,
   handle({ query: { status }, page }, deps) {
-    const open = status === undefined ? undefined : status === "OPEN";
+    const open = status?.length === 1 ? status[0] === "OPEN" : undefined;
     return listed(listReports(deps.db, { open, ...page }), (row) => viewOf(row, deps));
   },
 });

@@ -1,26 +1,18 @@
 import type { Knex } from "knex";
 import { z } from "zod";
 
-import { type UserId, Uuid } from "../../../events/core/ids.ts";
+import type { UserId } from "../../../events/core/ids.ts";
 import { IssueStatus } from "../../../events/issue/issue.ts";
 import type { ProjectScope } from "../../../projections/team/member-role.ts";
 import { invalid, oneLine, prose } from "../../core/schema.ts";
 import { LabelChoices } from "../label/choice.ts";
-import { chosenPeople } from "../user/people-choice.ts";
+import { chosenPeople, PeopleChoices } from "../user/people-choice.ts";
 
 /**
  * Length of a description or comment. An edit is one event with the text before and after, and the
  * store takes 1 MiB, also when JSON needs six bytes for each character.
  */
 export const textLengthMax = 65_536;
-const assigneesMax = 100;
-
-/** People in a body, by id. */
-export const UserChoices = z
-  .array(z.object({ id: Uuid }))
-  .max(assigneesMax)
-  .meta({ examples: [[]] });
-export type UserChoices = z.output<typeof UserChoices>;
 
 /** Of an issue or a comment; it is kept as it was typed. */
 export const Text = prose(textLengthMax).refine((text) => text.trim() !== "", {
@@ -32,7 +24,7 @@ const fields = {
   title: oneLine(255),
   description: Text,
   status: z.object({ id: IssueStatus }).nullish(),
-  assignedUsers: UserChoices.nullish(),
+  assignedUsers: PeopleChoices.nullish(),
   labels: LabelChoices.nullish(),
 };
 
@@ -48,7 +40,7 @@ export const EditedIssue = z.object(fields).meta({ id: "EditedIssue" });
 export async function chosenAssignees(
   db: Knex,
   project: ProjectScope,
-  choices: UserChoices,
+  choices: PeopleChoices,
   present: readonly UserId[] = [],
 ): Promise<readonly UserId[]> {
   const refused = (message: string) =>

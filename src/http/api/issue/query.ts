@@ -4,7 +4,7 @@ import { z } from "zod";
 import type { ProjectId } from "../../../events/core/ids.ts";
 import { IssueStatus } from "../../../events/issue/issue.ts";
 import type { IssueFilter } from "../../../projections/issue/list.ts";
-import { timeOrDay } from "../../core/schema.ts";
+import { several, timeOrDay } from "../../core/schema.ts";
 import { labelIdsNamed } from "../label/choice.ts";
 import { filteredPerson, personFilter } from "../user/person-filter.ts";
 
@@ -13,7 +13,7 @@ const labelsMax = 20;
 const text = z.string().max(textMax);
 
 export const IssueQuery = z.object({
-  status: IssueStatus.optional(),
+  status: several(IssueStatus),
   label: z
     .union([text, z.array(text).max(labelsMax)])
     .transform((labels) => (typeof labels === "string" ? [labels] : labels))
@@ -36,10 +36,10 @@ export async function issueFilter(
   projectId: ProjectId,
   query: IssueQuery,
 ): Promise<IssueFilter | undefined> {
-  const { status, q, updatedAfter, sort, order } = query;
+  const { status: statuses, q, updatedAfter, sort, order } = query;
   const labelIds = await labelIdsNamed(db, projectId, query.label ?? []);
   const assigneeId = await filteredPerson(db, query.assignee);
   const authorId = await filteredPerson(db, query.author);
   if (labelIds === undefined || assigneeId === null || authorId === null) return undefined;
-  return { status, labelIds, assigneeId, authorId, q, updatedAfter, sort, order };
+  return { statuses, labelIds, assigneeId, authorId, q, updatedAfter, sort, order };
 }

@@ -1,19 +1,17 @@
 import type { Knex } from "knex";
 import { z } from "zod";
 
-import { ProjectId, UserId, Uuid } from "../../../events/core/ids.ts";
+import { ProjectId, type UserId, Uuid } from "../../../events/core/ids.ts";
 import type { MergeRequestDetails } from "../../../events/merge-request/merge-request.ts";
 import type { MergeRequestRow } from "../../../projections/merge-request/merge-request-row.ts";
 import type { ProjectRow } from "../../../projections/project/project.ts";
 import { bool, fieldRefusal, oneLine, prose } from "../../core/schema.ts";
 import { chosenLabels, LabelChoices } from "../label/choice.ts";
-import { chosenPeople, type PeopleChoice } from "../user/people-choice.ts";
+import { chosenPeople, type PeopleChoice, PeopleChoices } from "../user/people-choice.ts";
 
-const peopleMax = 100;
 /** An event holds the text before and after; stores take 1 MiB as one. */
 const descriptionLengthMax = 100_000;
 
-const People = z.array(z.object({ id: UserId })).max(peopleMax);
 const Branch = z.object({ id: z.string().min(1).max(255) });
 const Project = z.object({ id: ProjectId });
 const Title = oneLine(255);
@@ -23,8 +21,8 @@ const optional = {
   removeSourceBranch: bool().nullish(),
   squashCommit: bool().nullish(),
   workInProgress: bool().nullish(),
-  assignedUsers: People.nullish(),
-  reviewers: People.nullish(),
+  assignedUsers: PeopleChoices.nullish(),
+  reviewers: PeopleChoices.nullish(),
   labels: LabelChoices.nullish(),
   sourceProject: Project.nullish(),
   targetProject: Project.nullish(),

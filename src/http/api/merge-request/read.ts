@@ -6,7 +6,7 @@ import { listMergeRequests } from "../../../projections/merge-request/merge-requ
 import { mergeRequestStatuses } from "../../../projections/merge-request/merge-request-row.ts";
 import type { Deps } from "../../core/deps.ts";
 import { route } from "../../core/route.ts";
-import { bool, timeOrDay } from "../../core/schema.ts";
+import { bool, several, timeOrDay } from "../../core/schema.ts";
 import { labelIdsNamed } from "../label/choice.ts";
 import { filteredPerson, personFilter } from "../user/person-filter.ts";
 import { at, findView, reading } from "./place.ts";
@@ -29,7 +29,7 @@ export const getMergeRequest = route({
 
 const text = z.string().max(255).optional();
 const Filter = z.object({
-  status: z.enum(mergeRequestStatuses).optional(),
+  status: several(z.enum(mergeRequestStatuses)),
   label: z
     .union([z.array(z.string().max(255)).max(100), z.string().max(255)])
     .optional()
@@ -59,9 +59,18 @@ export const getMergeRequests = route({
   async handle({ query, page, request }, deps) {
     const named = await namedIn(query, request, deps);
     if (named === undefined) return { items: [], totalElements: 0 };
-    const { q, draft, sort, order, status, sourceBranch, targetBranch, updatedAfter } = query;
+    const {
+      q,
+      draft,
+      sort,
+      order,
+      status: statuses,
+      sourceBranch,
+      targetBranch,
+      updatedAfter,
+    } = query;
     const { rows, total } = await listMergeRequests(deps.db, {
-      ...{ projectId: request.project.id, ...named, status, draft, q, sort, order },
+      ...{ projectId: request.project.id, ...named, statuses, draft, q, sort, order },
       ...{ sourceBranch, targetBranch, updatedAfter, ...page },
     });
     const views = await mergeRequestViews(deps, request, rows);

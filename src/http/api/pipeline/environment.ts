@@ -21,7 +21,7 @@ import { oneInProject } from "../../core/one-below.ts";
 import { listed } from "../../core/paging.ts";
 import type { RequestFor } from "../../core/request.ts";
 import { type Route, route } from "../../core/route.ts";
-import { bool, instant, nameLengthMax } from "../../core/schema.ts";
+import { bool, instant, nameLengthMax, several } from "../../core/schema.ts";
 import { toView } from "../../core/view.ts";
 import { reading, writing } from "./found.ts";
 
@@ -95,7 +95,7 @@ const getEnvironments = route({
   description:
     "By name, each with its last deployment. The total is counted to 500 beyond the requested page.",
   query: z.object({
-    state: EnvironmentState.optional(),
+    state: several(EnvironmentState),
     q: z.string().max(nameLengthMax).optional().meta({ description: "A part of the name." }),
   }),
   list: "environmentList",
@@ -126,7 +126,7 @@ const getDeployments = route({
   operationId: "listDeployments",
   summary: "List the deployments to an environment",
   description: "Newest first. The total is counted to 500 beyond the requested page.",
-  query: z.object({ status: PipelineStatus.optional() }),
+  query: z.object({ status: several(PipelineStatus) }),
   list: "deploymentList",
   asOf: { readModels: [environmentProjection] },
   reply: DeploymentView,

@@ -16,7 +16,7 @@ import type { Deps } from "../../core/deps.ts";
 import { listed } from "../../core/paging.ts";
 import type { RequestFor } from "../../core/request.ts";
 import { type Route, route } from "../../core/route.ts";
-import { bool, nameLengthMax } from "../../core/schema.ts";
+import { bool, nameLengthMax, several } from "../../core/schema.ts";
 import {
   base,
   LocalIdParams,
@@ -33,7 +33,7 @@ const path = `${base}/pipeline` as const;
 const Filter = z.object({
   branch: z.string().max(nameLengthMax).optional(),
   tag: z.string().max(nameLengthMax).optional(),
-  status: PipelineStatus.optional(),
+  status: several(PipelineStatus),
 });
 
 /** One pipeline is what its own events and those of its jobs say. */

@@ -7,7 +7,7 @@ import { writeMail } from "../../../services/user/mail-text.ts";
 import type { Deps } from "../../core/deps.ts";
 import { listed } from "../../core/paging.ts";
 import { type Route, route } from "../../core/route.ts";
-import { instant } from "../../core/schema.ts";
+import { instant, several } from "../../core/schema.ts";
 import { toView } from "../../core/view.ts";
 
 const common = { tag: "Administration", scope: "USER_WRITE", access: "admin" } as const;
@@ -45,11 +45,11 @@ const getMails = route({
   operationId: "listMails",
   summary: "List the mails of the outbox",
   description: "The newest first, of the last 30 days.",
-  query: z.object({ status: Status.optional() }),
+  query: z.object({ status: several(Status) }),
   list: "mailList",
   reply: Mail,
-  handle: ({ query: { status }, page }, deps) =>
-    listed(listMails(deps.db, { status, ...page }), (row) => viewOf(row, deps)),
+  handle: ({ query: { status: statuses }, page }, deps) =>
+    listed(listMails(deps.db, { statuses, ...page }), (row) => viewOf(row, deps)),
 });
 
 const getMail = route({

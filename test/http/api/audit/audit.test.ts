@@ -68,6 +68,11 @@ describe("GET <P>/audit", () => {
   it("filters by actor, thing and request", async () => {
     expect(types(await get("?actor=bob&kind=ISSUE"))).to.deep.equal(["IssueCreated"]);
     expect(types(await get("?actor=anna&kind=ISSUE"))).to.deep.equal([]);
+    for (const several of ["kind=LABEL&kind=ISSUE", "kind=ISSUE,LABEL"]) {
+      expect(types(await get(`?actor=bob&${several}`))).to.deep.equal(["IssueCreated"]);
+    }
+    const both = "type=IssueCreated&type=LabelCreated,IssueEdited";
+    expect(types(await get(`?actor=bob&${both}`))).to.deep.equal(["IssueCreated"]);
     const [created] = entries(await get("?kind=ISSUE"));
     for (const subject of [created?.subject.id, created?.subject.id.toUpperCase()]) {
       expect(types(await get(`?subject=${subject}`))).to.deep.equal(["IssueCreated"]);

@@ -29,7 +29,7 @@ describe("creating an issue", () => {
   it("answers the documented fields, and shows the same", async () => {
     const bug = await forge.label({ title: "bug", hexColor: "#cf222e" });
     const body = {
-      assignedUsers: [{ id: boris.id }, { id: boris.id }],
+      assignedUsers: [{ id: boris.id }, { alias: "Boris" }],
       labels: [{ id: bug["id"] }],
     };
     const issue = await forge.created(body);
@@ -201,6 +201,8 @@ describe("editing an issue", () => {
       [{ labels: [{ id: "bug" }] }, 404],
       [{ assignedUsers: [{ id: dora.id }] }, 422],
       [{ assignedUsers: [{ id: randomUUID() }] }, 404],
+      [{ assignedUsers: [{ alias: "nobody" }] }, 404],
+      [{ assignedUsers: [{ id: null }] }, 422],
       [{ title: " " }, 422],
     ] as const;
     for (const [body, status] of bad) {

@@ -55,6 +55,10 @@ describe("the issues of a project", () => {
     ["status=OPEN", [5, 2, 1]],
     ["status=CLOSED", [3]],
     ["status=COMPLETED", []],
+    ["status=OPEN&status=CLOSED", [5, 3, 2, 1]],
+    ["status=CLOSED,%20COMPLETED", [3]],
+    ["status=&status=CLOSED&author=anna", [3]],
+    ["status=,", [5, 3, 2, 1]],
     ["label=bug", [2, 1]],
     ["label=BUG&label=docs", [2]],
     ["label=unknown", []],
@@ -128,6 +132,7 @@ describe("the issues of a project", () => {
   it("refuse filters that are malformed", async () => {
     for (const query of [
       "status=DONE",
+      "status=OPEN,DONE",
       "sort=title",
       "order=up",
       "updatedAfter=yesterday",

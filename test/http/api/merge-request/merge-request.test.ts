@@ -24,7 +24,7 @@ describe("opening a merge request", () => {
     });
     const opened = await given.world.open({
       assignedUsers: [{ id: bob.id }],
-      reviewers: [{ id: carl.id }, { id: carl.id }],
+      reviewers: [{ id: carl.id }, { alias: "Carl" }],
       labels: [{ id: "bug" }],
       removeSourceBranch: "true",
     });
@@ -241,6 +241,8 @@ describe("the list of merge requests", () => {
       ["?sort=updated", [1, 2]],
       ["?status=OPENED", [2]],
       ["?status=MERGED", []],
+      ["?status=OPENED&status=CLOSED", [2, 1]],
+      ["?status=MERGED,CLOSED", [1]],
       ["?author=bob", [2]],
       ["?author=nobody", []],
       [`?author=${bob.id}`, [2]],

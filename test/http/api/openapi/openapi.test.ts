@@ -44,6 +44,16 @@ describe("the OpenAPI document", () => {
     expect(new Set(shapes).size).to.equal(shapes.length);
   });
 
+  it("lets every filter by an enumeration have several values", () => {
+    const single = operations.flatMap(({ operation: { operationId, parameters } }) =>
+      parameters
+        .filter(({ in: place, schema }) => place === "query" && "enum" in (schema as object))
+        .map(({ name }) => `${operationId} ${name}`),
+    );
+    const filters = single.filter((each) => !/ (?:sort|order|format)$/.test(each));
+    expect(filters).to.deep.equal([]);
+  });
+
   it("describes every operation", () => {
     const faults = operations.flatMap((each) =>
       faultsOf(each).map((fault) => `${each.method} ${each.path}: ${fault}`),
