@@ -20,16 +20,20 @@ export const Text = prose(textLengthMax).refine((text) => text.trim() !== "", {
   error: "Empty",
 });
 
-const fields = {
-  title: oneLine(255),
-  description: Text,
+const Title = oneLine(255);
+
+const optional = {
   status: z.object({ id: IssueStatus }).nullish(),
   assignedUsers: PeopleChoices.nullish(),
   labels: LabelChoices.nullish(),
 };
 
-export const NewIssue = z.object(fields).meta({ id: "NewIssue" });
-export const EditedIssue = z.object(fields).meta({ id: "EditedIssue" });
+export const NewIssue = z
+  .object({ title: Title, description: Text, ...optional })
+  .meta({ id: "NewIssue" });
+export const EditedIssue = z
+  .object({ title: Title.optional(), description: Text.optional(), ...optional })
+  .meta({ id: "EditedIssue", description: "What is not given stays as it is." });
 
 /**
  * The ids of the chosen people, each once.

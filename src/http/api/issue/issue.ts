@@ -98,8 +98,7 @@ const putIssue = route({
   path: `${path}/{localId}/edit`,
   operationId: "editIssue",
   summary: "Edit an issue",
-  description:
-    "For its author, and from the role REPORTER on. Status, assigned users and labels stay when left out.",
+  description: "For its author, and from the role REPORTER on. What is left out stays.",
   body: EditedIssue,
   reply: IssueView,
   async handle({ params: { localId }, body, request }, deps) {
@@ -107,10 +106,10 @@ const putIssue = route({
     const { project } = request;
     const row = await mustFindIssue(deps, request, localId);
     mustBeAuthorOr("REPORTER", row.author_id, request);
-    const { assignedUsers, labels } = body;
+    const { title, description, assignedUsers, labels } = body;
     const changes: IssueChanges = {
-      title: body.title,
-      description: body.description,
+      ...(title !== undefined && { title }),
+      ...(description !== undefined && { description }),
       ...(body.status && { status: body.status.id }),
       ...(assignedUsers && {
         assigneeIds: await chosenAssignees(db, project, assignedUsers, row.assignee_ids),

@@ -187,8 +187,7 @@ const setStatus = act({
   path: `${at}/{localId}/status`,
   operationId: "setIssueStatusByPage",
   async run({ params, fields, visit }) {
-    const { title, description } = await visit.operations.one("getIssue", IssueView, { params });
-    const body = { title, description, status: { id: fields["status"] } };
+    const body = { status: { id: fields["status"] } };
     await visit.operations.run("editIssue", { params, body });
   },
   back: (params) => issuePath(params, params.localId),

@@ -174,6 +174,29 @@ describe("editing an issue", () => {
     expect(await app.head(), "nothing changed").to.equal(head);
   });
 
+  it("takes any of the members alone, and no empty title", async () => {
+    const { localId } = await forge.created({ labels: [{ id: "bug" }] });
+    const at = `${forge.base}/issue/${localId}/edit`;
+    const put = (body: object) => app.put(at, { token: anna.token, body });
+    for (const body of [
+      { title: "Find" },
+      { description: "Nothing" },
+      { status: { id: "CLOSED" } },
+      { assignedUsers: [{ id: boris.id }] },
+      { labels: [] },
+      {},
+    ]) {
+      expectOk(await put(body));
+    }
+    const issue = (await forge.get(localId)).body;
+    expect(issue).to.include({ title: "Find", description: "Nothing" });
+    expect(issue["status"]).to.include({ id: "CLOSED" });
+    expect([usernames(issue), titles(issue)]).to.deep.equal([["boris"], []]);
+    for (const body of [{ title: "" }, { title: null }, { description: " " }]) {
+      expect(codeOf(await put(body)), JSON.stringify(body)).to.deep.equal([422, "request.invalid"]);
+    }
+  });
+
   it("reaches every status from every other", async () => {
     const { localId } = await forge.created();
     for (const from of IssueStatus.options) {
