@@ -53,8 +53,8 @@ const issues = defineTable({
     "(project_id, author_id, local_id)",
     "using gin (assignee_ids) with (fastupdate = off)",
     "using gin (label_ids) with (fastupdate = off)",
-    "using gin (title gin_trgm_ops)",
-    "using gin (description gin_trgm_ops)",
+    "using gin (public.folded(title) gin_trgm_ops)",
+    "using gin (public.folded(description) gin_trgm_ops)",
   ],
   counts: [{ table: totals, where: "local_id is not null" }],
 });
@@ -63,7 +63,7 @@ export type IssueRow = RowOf<typeof issues>;
 
 export const issueProjection = defineReadModel({
   name: "issue",
-  version: 3,
+  version: 4,
   tables: [issues, totals],
   events: { ...issueEvents, ...issueCommentEvents, ...localIdEvents, ...purgeEvents },
   effects: {

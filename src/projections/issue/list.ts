@@ -1,7 +1,7 @@
 import type { Knex } from "knex";
 import type { ProjectId } from "../../events/core/ids.ts";
 import type { IssueId, IssueStatus } from "../../events/issue/issue.ts";
-import { escapeLike } from "../list/like.ts";
+import { partPattern } from "../list/folded.ts";
 import { type Part, partOf, type Slice } from "../list/list-rows.ts";
 import { countedNear } from "../list/total.ts";
 import type { IssueRow, IssueTotalRow } from "./issue.ts";
@@ -83,11 +83,12 @@ function matching(
   if (authorId !== undefined) query.where("author_id", authorId);
   if (updatedAfter !== undefined) query.where("updated_at", ">", updatedAfter);
   if (q !== undefined) {
-    const part = `%${escapeLike(q)}%`;
-    // An expression keeps the planner from the index of the column.
-    if (isSmall) query.whereRaw("(title || '' ilike ? or description || '' ilike ?)", [part, part]);
-    else
-      query.where((either) => either.whereILike("title", part).orWhereILike("description", part));
+    // Another expression than that of the index keeps the planner from it.
+    const end = isSmall ? " || ''" : "";
+    query.whereRaw(
+      `(public.folded(title)${end} like ? or public.folded(description)${end} like ?)`,
+      [partPattern(q), partPattern(q)],
+    );
   }
   return query;
 }

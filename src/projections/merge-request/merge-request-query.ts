@@ -1,6 +1,6 @@
 import type { Knex } from "knex";
 
-import { escapeLike } from "../list/like.ts";
+import { partPattern } from "../list/folded.ts";
 import { partOf, type Slice } from "../list/list-rows.ts";
 import { counted, countedNear } from "../list/total.ts";
 import type {
@@ -106,8 +106,11 @@ function narrow(query: Knex.QueryBuilder, filter: MergeRequestFilter): void {
   if (labelIds.length > 0) query.whereRaw("label_ids @> ?::uuid[]", [[...labelIds]]);
   if (updatedAfter !== undefined) query.where("updated_at", ">", updatedAfter);
   if (q !== undefined) {
-    const like = `%${escapeLike(q)}%`;
-    query.where((either) => either.whereILike("title", like).orWhereILike("description", like));
+    const part = partPattern(q);
+    query.whereRaw("(public.folded(title) like ? or public.folded(description) like ?)", [
+      part,
+      part,
+    ]);
   }
 }
 

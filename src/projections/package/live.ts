@@ -1,5 +1,6 @@
 import type { Knex } from "knex";
 import type { PackageId, PackageVersionId } from "../../events/core/ids.ts";
+import { partPattern } from "../list/folded.ts";
 import type { Part, Slice } from "../list/list-rows.ts";
 import { countedBeyondMax, countedNear } from "../list/total.ts";
 import type { PackageRow } from "./table.ts";
@@ -52,11 +53,10 @@ export async function listLivePackages(
   registryIds: readonly string[],
   { limit, offset, text = "", from }: Part & Readonly<{ text?: string; from?: PackageBoundary }>,
 ): Promise<readonly PackageRow[]> {
-  const lower = text.toLowerCase();
   const each = (registryId: string) => {
     const own = db("package").where("registry_id", registryId).whereRaw("is_live");
     if (from !== undefined) own.whereRaw("(name, id) >= (?, ?::uuid)", [from.name, from.id]);
-    if (lower !== "") own.whereRaw("strpos(lower(name), ?) > 0", [lower]);
+    if (text !== "") own.whereRaw("public.folded(name) like ?", [partPattern(text)]);
     return own.select("name", "id");
   };
   const page = firstOfEach(db, registryIds, each, { order: byName, limit, offset });

@@ -1,5 +1,6 @@
 import type { Knex } from "knex";
 
+import { partPattern } from "../list/folded.ts";
 import { type ListedFile, listedFiles } from "./registry.ts";
 import type { PackageRow } from "./table.ts";
 
@@ -82,11 +83,11 @@ export async function searchNames(
     `with found as materialized (
        select lower(p.name) as key, min(p.name) as name
          from package p
-        where p.registry_id = any(?::text[]) and p.is_live and strpos(lower(p.name), ?) > 0
+        where p.registry_id = any(?::text[]) and p.is_live and public.folded(p.name) like ?
         group by lower(p.name))
      select (select count(*) from found) as total,
             array(select name from found order by key limit ? offset ?) as names`,
-    [[...registryIds], text.toLowerCase(), limit, offset],
+    [[...registryIds], partPattern(text), limit, offset],
   );
   return { names: rows[0]?.names ?? [], total: Number(rows[0]?.total ?? 0) };
 }

@@ -2,6 +2,7 @@ import type { Knex } from "knex";
 
 import type { EnvironmentState } from "../../events/pipeline/environment.ts";
 import type { PipelineStatus } from "../../events/pipeline/status.ts";
+import { partPattern } from "../list/folded.ts";
 import { type Part, partOf, type Slice } from "../list/list-rows.ts";
 import { countedNear } from "../list/total.ts";
 import { type DeploymentRow, type EnvironmentRow, openStatuses } from "./environment-table.ts";
@@ -23,7 +24,7 @@ export function listEnvironments(
   const found = () => {
     const query = db("environment").where({ project_id });
     if (state !== undefined) query.whereIn("state", state);
-    if (q !== undefined) query.whereRaw("strpos(lower(name), lower(?)) > 0", [q]);
+    if (q !== undefined) query.whereRaw("public.folded(name) like ?", [partPattern(q)]);
     return query;
   };
   return partOf(

@@ -7,7 +7,7 @@ import { type OwnerType, projectEvents } from "../../events/project/project.ts";
 import { announce, type Change, change, put, remove, type Values } from "../core/change.ts";
 import { defineReadModel, nothing } from "../core/read-model.ts";
 import { column, defineTable, type RowOf } from "../core/table.ts";
-import { escapeLike } from "../list/like.ts";
+import { partPattern } from "../list/folded.ts";
 import { countByVisibility, countPublic, publicIndex } from "../list/public-rows.ts";
 import { counted, countedNear } from "../list/total.ts";
 import { owners } from "../team/owner.ts";
@@ -58,7 +58,7 @@ const stored = defineTable({
     "(deleted_at) where deleted_at is not null",
     // Of the list that everybody sees.
     publicIndex,
-    "using gin (title gin_trgm_ops) with (fastupdate = off)",
+    "using gin (public.folded(title) gin_trgm_ops) with (fastupdate = off)",
   ],
   counts: [visibility],
 });
@@ -68,7 +68,7 @@ type StoredProject = RowOf<typeof stored>;
 export const projectProjection = defineReadModel({
   name: "project",
   announces: "access",
-  version: 6,
+  version: 7,
   tables: [stored, visibility.table],
   events: { ...projectEvents, ...mirrorEvents },
   effects: {
@@ -296,7 +296,9 @@ function narrowed(
   }
   if (forkedFrom !== undefined) query.where("project.forked_from_id", forkedFrom);
   if (publicOnly === true) query.where("project.is_private", false);
-  if (title !== undefined) query.whereILike("project.title", `%${escapeLike(title)}%`);
+  if (title !== undefined) {
+    query.whereRaw("public.folded(project.title) like ?", [partPattern(title)]);
+  }
 }
 
 /** The user, and the teams and companies that belong to the user in the end. */

@@ -7,7 +7,7 @@ import { change, put, remove } from "../core/change.ts";
 import { purgeEvents } from "../core/purge.ts";
 import { defineReadModel } from "../core/read-model.ts";
 import { column, defineTable, type RowOf } from "../core/table.ts";
-import { escapeLike } from "../list/like.ts";
+import { partPattern } from "../list/folded.ts";
 import { partOf, type Slice } from "../list/list-rows.ts";
 import type { UserRow } from "../user/user.ts";
 
@@ -164,7 +164,9 @@ export async function listMembers(
       )
       .whereIn("app_user.id", everybody())
       .where((either) => either.where("app_user.id", ownerId).orWhereNull("app_user.forgotten_at"));
-    if (alias !== undefined) query.whereILike("app_user.alias", `%${escapeLike(alias)}%`);
+    if (alias !== undefined) {
+      query.whereRaw("public.folded(app_user.alias) like ?", [partPattern(alias)]);
+    }
     return query;
   };
   const role = "case when app_user.id = ? then 'ADMIN' else member.role end as role";

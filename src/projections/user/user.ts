@@ -7,7 +7,7 @@ import { userEvents } from "../../events/user/user.ts";
 import { announce, type Change, change, put, type Values } from "../core/change.ts";
 import { defineReadModel, nothing } from "../core/read-model.ts";
 import { column, defineTable, type RowOf } from "../core/table.ts";
-import { escapeLike } from "../list/like.ts";
+import { partPattern } from "../list/folded.ts";
 import type { Slice } from "../list/list-rows.ts";
 import { countedNear } from "../list/total.ts";
 
@@ -49,8 +49,8 @@ const people = defineTable({
     // Lists are paged in this order; the id makes it total.
     "(created_at, id)",
     "(lower(email))",
-    "using gin (alias gin_trgm_ops) with (fastupdate = off)",
-    "using gin (email gin_trgm_ops) with (fastupdate = off)",
+    "using gin (public.folded(alias) gin_trgm_ops) with (fastupdate = off)",
+    "using gin (public.folded(email) gin_trgm_ops) with (fastupdate = off)",
   ],
   counts: [{ table: peopleTotals, where: "forgotten_at is null" }],
 });
@@ -59,7 +59,7 @@ export type UserRow = RowOf<typeof people>;
 
 export const userProjection = defineReadModel({
   name: "user",
-  version: 6,
+  version: 7,
   tables: [people, peopleTotals],
   events: userEvents,
   opens: true,
@@ -197,8 +197,10 @@ export async function listUsers(
         if (alias !== undefined) query.where("alias_normalised", normaliseAlias(alias));
         if (email !== undefined) query.whereRaw("lower(email) = lower(?)", [email.trim()]);
         if (part === undefined) return;
-        const pattern = `%${escapeLike(part)}%`;
-        query.where((either) => either.whereILike("alias", pattern).orWhereILike("email", pattern));
+        const pattern = partPattern(part);
+        query.whereRaw("(public.folded(alias) like ? or public.folded(email) like ?)", [
+          ...[pattern, pattern],
+        ]);
       });
   const searched = [alias, email, part].some((each) => each !== undefined);
   const [rows, total] = await Promise.all([

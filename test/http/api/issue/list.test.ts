@@ -129,6 +129,16 @@ describe("the issues of a project", () => {
     await app.deps.db("issue_total").where({ total: 1_000_000 }).delete();
   });
 
+  it("are found by words in another case and form", async () => {
+    const words = { title: "Der Weg: ΟΔΟΣ", description: "Cafe\u0301 in İstanbul" };
+    const { localId } = await other.created(words);
+    for (const part of ["weg: οδός".replace("ό", "ο"), "οδοσ", "CAFÉ", "istanbul", "caf\u00e9"]) {
+      const { ids } = await other.list(`?q=${encodeURIComponent(part)}`);
+      expect(ids, part).to.deep.equal([localId]);
+    }
+    expect((await other.list(`?q=${encodeURIComponent("cafe ")}`)).ids).to.deep.equal([]);
+  });
+
   it("refuse filters that are malformed", async () => {
     for (const query of [
       "status=DONE",
