@@ -83,7 +83,7 @@ function factOf(facts: PipelineFacts, { name, args }: FactRequest): Promise<unkn
   return (facts[name] as (...given: readonly unknown[]) => Promise<unknown>)(...args);
 }
 
-export function pipelinesBusy(): Refusal {
+function pipelinesBusy(): Refusal {
   const message = "Too many pipeline files wait to be read.";
   return new Refusal("unavailable", "pipeline.busy", message, { retryAfterSeconds: 5 });
 }

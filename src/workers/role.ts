@@ -17,6 +17,7 @@ import type { Reactor } from "./core/reactor.ts";
 import { runReactors } from "./core/run-reactors.ts";
 import { runSweeps } from "./core/sweep.ts";
 import { startWorker, type Worker } from "./core/worker.ts";
+import { ownerOfJobs } from "./job-owner.ts";
 
 /** What the role needs of the opened platform. */
 export type WorkersPlatform = Readonly<{
@@ -66,7 +67,9 @@ export async function startWorkers(
   const mailer = mailerOf(config);
   const deps: WorkerDeps = { ...common, outbound, proxy, mailer, visible, now };
 
-  const running = await Promise.all(workers.map((worker) => startWorker(worker, deps)));
+  const running = await Promise.all(
+    workers.map((worker) => startWorker(worker, deps, ownerOfJobs(worker.queue))),
+  );
   const closing = new AbortController();
   const leading = whileLeader(
     databaseUrl,

@@ -2,8 +2,10 @@ import {
   createPostgresBackend,
   createRedisBackend,
   type DefaultJobOptions,
+  DelayedError,
   type IQueueBackend,
   type Queue,
+  type Job as QueuedJob,
   runMigrations,
   UnrecoverableError,
   type WorkerOptions,
@@ -28,6 +30,13 @@ export class PermanentFailure extends Error {
   override readonly name = "PermanentFailure";
 }
 
+/** A job that is being run. */
+export type RunningJob = Readonly<{
+  id: string;
+  /** Puts it back into the queue for so long, as if it had not begun. Its run has to end then. */
+  putBack: (ms: number) => Promise<void>;
+}>;
+
 export type WorkOptions = Readonly<{
   queue: string;
   concurrency: number;
@@ -35,7 +44,7 @@ export type WorkOptions = Readonly<{
    * One attempt. A PermanentFailure fails the job for good; anything else thrown is tried again
    * later. The signal aborts when the process must end, or the job was taken for lost.
    */
-  run: (data: unknown, signal: AbortSignal) => Promise<void>;
+  run: (data: unknown, signal: AbortSignal, job: RunningJob) => Promise<void>;
 }>;
 
 export type RunningWorker = Readonly<{
@@ -47,6 +56,8 @@ export type Queues = Readonly<{
   add: (jobs: readonly Job[]) => Promise<void>;
   /** Resolves once the worker takes jobs. */
   work: (options: WorkOptions) => Promise<RunningWorker>;
+  /** Lets a job that was put back begin before its time. @throws when it does not wait for its time */
+  recall: (queue: string, id: string) => Promise<void>;
   /** For looking inside; its type is BullMQ's, whatever the backend. */
   queue: (name: string) => Queue;
   close: () => Promise<void>;
@@ -140,6 +151,10 @@ function queuesOn(backend: Backend, log: Logger): Queues {
       }
     },
     work: (options) => work(backend, options, report(options.queue)),
+    async recall(name, id) {
+      const job = await queue(name).getJob(id);
+      await job?.promote();
+    },
     async close() {
       await Promise.all([...queues.values()].map((each) => each.close()));
       await backend.close();
@@ -172,14 +187,20 @@ async function work(
     },
   };
   // BullMQ gives a signal only to a function that names three parameters.
-  const process = async (job: { data: unknown }, _token?: string, lost?: AbortSignal) => {
+  const process = async (job: QueuedJob, token?: string, lost?: AbortSignal) => {
     const signal = lost ? AbortSignal.any([ending.signal, lost]) : ending.signal;
+    let isPutBack = false;
+    const putBack = async (ms: number): Promise<void> => {
+      await job.moveToDelayed(Date.now() + ms, token);
+      isPutBack = true;
+    };
     try {
-      await run(job.data, signal);
+      await run(job.data, signal, { id: String(job.id), putBack });
     } catch (error) {
       if (error instanceof PermanentFailure) throw new UnrecoverableError(error.message);
       throw error;
     }
+    if (isPutBack) throw new DelayedError();
   };
   const worker = new backend.Worker(queue, process, options);
   worker.on("error", onError);

@@ -3,6 +3,8 @@ import { z } from "zod";
 import { asOperation, mustNotBeSuspended } from "../../platform/event-loop/operation.ts";
 import { PermanentFailure, type RunningWorker } from "../../platform/queue/queue.ts";
 import type { WorkerDeps } from "../../services/core/deps.ts";
+import { JobsByOwner } from "./jobs-by-owner.ts";
+import type { OwnerOf } from "./owner.ts";
 
 export type WorkerDefinition<Payload extends z.ZodType> = Readonly<{
   /** Kebab case; one worker a queue. */
@@ -40,19 +42,32 @@ export function defineWorker<Payload extends z.ZodType>(
 /** Jobs hold ids, which tell one from another in fewer characters. */
 const aboutMax = 400;
 
-/** Takes jobs until closed; what goes wrong is logged once an attempt. */
-export function startWorker(worker: Worker, deps: WorkerDeps): Promise<RunningWorker> {
+/**
+ * Takes jobs until closed; what goes wrong is logged once an attempt.
+ *
+ * @param ownerOf who has a share of the jobs that run at once; undefined: nobody
+ */
+export function startWorker(
+  worker: Worker,
+  deps: WorkerDeps,
+  ownerOf?: OwnerOf,
+): Promise<RunningWorker> {
   const { queue, concurrency } = worker;
   const log = deps.log.child({ queue });
+  const recall = (id: string) => deps.queues.recall(queue, id);
+  const byOwner = ownerOf && new JobsByOwner({ queue, concurrency, recall });
   return deps.queues.work({
     queue,
     concurrency,
-    async run(data, signal) {
+    async run(data, signal, job) {
       // A job has no caller, but the same data when it comes again after a kill.
       const running = { name: `job-${queue}`, caller: JSON.stringify(data).slice(0, aboutMax) };
       try {
         mustNotBeSuspended(running);
-        await asOperation(running, () => worker.runJob(data, deps, signal));
+        const runJob = () => asOperation(running, () => worker.runJob(data, deps, signal));
+        const owner = await ownerOf?.(data, deps);
+        if (byOwner === undefined || owner === undefined) await runJob();
+        else await byOwner.run(owner, job, runJob);
       } catch (error) {
         const permanent = error instanceof PermanentFailure;
         log.warn({ err: error, data, permanent }, "job failed");

@@ -118,7 +118,7 @@ function leftJob({ type, data }: Recorded): string | null {
 
 export const pipelineAdvanceWorker = defineWorker({
   queue: advanceQueue,
-  concurrency: 4,
+  concurrency: 8,
   payload: z.object({
     pipelineId: z.uuid(),
     causeId: z.string(),

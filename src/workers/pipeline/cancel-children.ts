@@ -32,7 +32,7 @@ export const canceledParents: Reactor = {
 
 export const cancelChildrenWorker = defineWorker({
   queue,
-  concurrency: 2,
+  concurrency: 4,
   payload: z.object({
     pipelineId: PipelineId,
     by: UserId.nullable(),

@@ -25,7 +25,7 @@ export const failedJobs: Reactor = {
 
 export const cancelFailedWorker = defineWorker({
   queue,
-  concurrency: 2,
+  concurrency: 4,
   payload: z.object({ pipelineId: PipelineId, causeId: z.string(), position: z.string() }),
   async run({ pipelineId, causeId, position }, deps) {
     await deps.visible(BigInt(position));

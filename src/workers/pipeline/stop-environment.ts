@@ -75,7 +75,7 @@ export const environmentBranch: Reactor = {
 
 export const environmentStopWorker = defineWorker({
   queue,
-  concurrency: 1,
+  concurrency: 2,
   payload: z.object({
     projectId: z.uuid(),
     branch: z.string(),

@@ -101,7 +101,7 @@ export const childPipelines: Reactor = {
 
 export const childPipelineWorker = defineWorker({
   queue: settleQueue,
-  concurrency: 2,
+  concurrency: 4,
   payload: z.object({ pipelineId: z.uuid(), causeId: z.string(), position: z.string() }),
   async run({ pipelineId, causeId, position }, deps) {
     await deps.visible(BigInt(position));

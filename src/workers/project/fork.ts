@@ -23,7 +23,7 @@ export const projectFork: Reactor = {
 
 export const projectForkWorker = defineWorker({
   queue,
-  concurrency: 2,
+  concurrency: 4,
   payload: z.object({ forkId: z.uuid(), metadata: EventMetadata }),
   async run({ forkId, metadata }, deps) {
     await fillFork(deps, forkId, metadata).catch((error: unknown) => {

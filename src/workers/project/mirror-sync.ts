@@ -42,7 +42,7 @@ export const mirrorJob = (projectId: string, occasion: string | number, delayMs 
  */
 export const mirrorSyncWorker = defineWorker({
   queue,
-  concurrency: 2,
+  concurrency: 4,
   payload: z.object({ projectId: z.uuid() }),
   async run({ projectId }, deps, signal) {
     const state = await currentState(deps.store, mirror, projectId);

@@ -46,7 +46,7 @@ export const commitReferenceReactor: Reactor = {
 
 export const commitReferenceWorker = defineWorker({
   queue,
-  concurrency: 2,
+  concurrency: 4,
   payload: z.object({ projectId: ProjectId, revision: z.int().nonnegative() }),
   run: ({ projectId, revision }, deps) => searchChange(deps, projectId, revision),
 });

@@ -40,7 +40,7 @@ const entryBytes = 150;
  */
 export const repositoryMaintenanceWorker = defineWorker({
   queue,
-  concurrency: 1,
+  concurrency: 2,
   payload: z.object({ projectId: z.uuid(), revision: z.int().nonnegative().optional() }),
   async run({ projectId, revision }, deps: Pick<WorkerDeps, "db" | "git" | "now">) {
     // A push of many refs requests it many times, and the first one packed all of it.

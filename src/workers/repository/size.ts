@@ -82,7 +82,7 @@ async function projectOfStream(store: EventStore, stream: string): Promise<strin
 
 export const repositorySizeWorker = defineWorker({
   queue,
-  concurrency: 1,
+  concurrency: 2,
   payload: z.object({ projectId: z.uuid() }),
   run: ({ projectId }, deps) => measure(projectId, deps),
 });

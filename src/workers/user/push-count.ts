@@ -51,7 +51,7 @@ export const pushCountReactor: Reactor = {
 
 export const pushCountWorker = defineWorker({
   queue,
-  concurrency: 2,
+  concurrency: 4,
   payload: z.object({ projectId: z.uuid(), revision: z.int().nonnegative() }),
   run: ({ projectId, revision }, deps, signal) => countPushes(deps, projectId, revision, signal),
 });

@@ -2,7 +2,6 @@ import { z } from "zod";
 
 import { WebhookDeliveryId, WebhookId } from "../../events/core/ids.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
-import { Limit } from "../../platform/limit.ts";
 import type { Job } from "../../platform/queue/queue.ts";
 import type { WorkerDeps } from "../../services/core/deps.ts";
 import {
@@ -13,7 +12,7 @@ import {
   endTurn,
 } from "../../services/webhook/outbox.ts";
 import { defineWorker } from "../core/worker.ts";
-import { attempt, type Next, type SettingsOf, settingsReader } from "./attempt.ts";
+import { attempt, type Next, settingsReader } from "./attempt.ts";
 import { deliveryQueue, retryQueue, turnJob } from "./dispatch.ts";
 
 /** A turn ends after so many deliveries or this long, to let other webhooks have theirs. */
@@ -28,14 +27,8 @@ const Turn = z.object({
   turn: z.uuid(),
 });
 
-/** First attempts that are made at once, those of one owner half: receivers may be slow, or silent. */
-const turnsAtOnce = 50;
-export const turns = new Limit({
-  name: "webhook.turns",
-  total: turnsAtOnce,
-  whenFull: "refuse",
-});
-const postponedMs = 1_000;
+/** Receivers may be slow, or silent. */
+const concurrency = 50;
 
 /**
  * Makes the first attempts at the deliveries in a webhook's line, from its head on, whichever
@@ -44,31 +37,19 @@ const postponedMs = 1_000;
  */
 export const webhookDeliveryWorker = defineWorker({
   queue: deliveryQueue,
-  concurrency: turnsAtOnce,
+  concurrency,
   payload: Turn,
-  async run(job, deps, signal) {
-    // A turn is short: what was changed meanwhile counts from the next one on.
-    const settingsOf = settingsReader(deps);
-    const { caller } = await settingsOf(job.webhookId);
-    const hold = turns.tryTake({ caller });
-    // The queue ignores a job whose id it knows: this is another turn.
-    const later = { ...turnJob(job.webhookId), delayMs: postponedMs };
-    if (hold === undefined) return deps.queues.add([later]);
-    try {
-      await makeAttempts(job, settingsOf, deps, signal);
-    } finally {
-      hold.leave();
-    }
-  },
+  run: makeAttempts,
 });
 
 async function makeAttempts(
   { webhookId, turn: id }: z.output<typeof Turn>,
-  settingsOf: SettingsOf,
   deps: WorkerDeps,
   signal: AbortSignal,
 ): Promise<void> {
   const { db, queues } = deps;
+  // A turn is short: what was changed meanwhile counts from the next one on.
+  const settingsOf = settingsReader(deps);
   const turn = () => ({ id, now: deps.now() });
   const startedAt = performance.now();
   let made = 0;
@@ -101,7 +82,7 @@ async function makeAttempts(
 /** Makes the later attempts, each when its time has come. */
 export const webhookRetryWorker = defineWorker({
   queue: retryQueue,
-  concurrency: 50,
+  concurrency,
   payload: z.object({ deliveryId: WebhookDeliveryId, attempt: z.int().min(2) }),
   async run({ deliveryId, attempt: number }, deps, signal) {
     const order = { deliveryId, number, settingsOf: settingsReader(deps) };

@@ -69,7 +69,7 @@ type ReplayJob = z.output<typeof ReplayJob>;
  */
 export const webhookReplayWorker = defineWorker({
   queue: replayQueue,
-  concurrency: 4,
+  concurrency: 8,
   payload: ReplayJob,
   async run(job, deps, signal) {
     const { webhookId, replayId } = job;

@@ -108,6 +108,24 @@ for (const backend of backends) {
       expect(ranAt - addedAt).to.be.at.least(295);
     });
 
+    it("puts a job back, and lets it begin before its time when it is recalled", async () => {
+      let runs = 0;
+      await work("back", async (_data, _signal, job) => {
+        runs += 1;
+        if (runs === 1) await job.putBack(60_000);
+      });
+      const job = { queue: "back", id: "a", data: {} };
+      await queues.add([job]);
+      await eventually(async () => (await queues.queue("back").getDelayedCount()) === 1);
+      await queues.add([job]);
+      await queues.recall("back", "a");
+      await eventually(async () => (await queues.queue("back").getCompletedCount()) === 1);
+      expect(runs).to.equal(2);
+      const [done] = await queues.queue("back").getCompleted();
+      expect(done?.attemptsMade).to.equal(1);
+      await expect(queues.recall("back", "a")).to.be.rejectedWith("not in the delayed state");
+    });
+
     it("runs as many at a time as configured", async () => {
       let running = 0;
       let most = 0;

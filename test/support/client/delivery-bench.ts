@@ -28,12 +28,14 @@ type Settings = Readonly<{ secret?: string | null; url?: string }>;
 export async function deliveryBench() {
   const { deps, clock } = await testWorkers();
   const receiver = await startReceiver();
-  const { projectId } = await givenProject(deps, "search");
+  const { projectId, userId: ownerId } = await givenProject(deps, "search");
 
   return {
     deps,
     clock,
     receiver,
+    /** Owner of the project. */
+    ownerId,
 
     reset(): void {
       receiver.reset();

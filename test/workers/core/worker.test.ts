@@ -15,6 +15,7 @@ const worker = defineWorker({
   run: async ({ id }) => void done.push(id),
 });
 const signal = new AbortController().signal;
+const job = { id: "1", putBack: async () => undefined };
 
 describe("a worker", () => {
   it("leaves a job that has stopped its process twice for later, and does the others", async () => {
@@ -23,14 +24,14 @@ describe("a worker", () => {
     await startWorker(worker, { queues, log: pino({ level: "silent" }) } as unknown as WorkerDeps);
     const running = { name: "job-suspended", caller: '{"id":"bad"}' };
     await whileSuspended([running], async () => {
-      const failed = taken[0]!.run({ id: "bad" }, signal);
+      const failed = taken[0]!.run({ id: "bad" }, signal, job);
       expect(await failed.catch((error: unknown) => error)).to.include({
         name: "Refusal",
         code: "operation.suspended",
       });
-      await taken[0]!.run({ id: "good" }, signal);
+      await taken[0]!.run({ id: "good" }, signal, job);
     });
-    await taken[0]!.run({ id: "bad" }, signal);
+    await taken[0]!.run({ id: "bad" }, signal, job);
     expect(done).to.deep.equal(["good", "bad"]);
   });
 });

@@ -7,11 +7,10 @@ import { UserId } from "../../../src/events/core/ids.ts";
 import { currentCaller } from "../../../src/platform/caller.ts";
 import { parseOutboundAllow } from "../../../src/platform/outbound/address.ts";
 import { openOutboundHttp } from "../../../src/platform/outbound/http.ts";
-import { type Job, PermanentFailure } from "../../../src/platform/queue/queue.ts";
+import { PermanentFailure } from "../../../src/platform/queue/queue.ts";
 import { findProjectById } from "../../../src/projections/project/project.ts";
 import type { WorkerDeps } from "../../../src/services/core/deps.ts";
 import {
-  turns,
   webhookDeliveryWorker,
   webhookRetryWorker,
 } from "../../../src/workers/webhook/delivery.ts";
@@ -182,26 +181,6 @@ describe("delivering webhooks", () => {
       expect(attempts[0]).to.include({ failure: "url.address", status: null });
     }
     expect(bench.receiver.received).to.deep.equal([]);
-  });
-
-  it("leaves half of the turns to webhooks of other owners, and comes again later", async () => {
-    const webhook = await bench.given();
-    await bench.inLine(webhook);
-    const project = await findProjectById(bench.deps.db, webhook.projectId);
-    const caller = project?.owner_user_id ?? webhook.projectId;
-    const held = Array.from({ length: turns.share }, () => turns.take(1, { caller }));
-    const added: Job[] = [];
-    const add = async (jobs: readonly Job[]): Promise<void> => void added.push(...jobs);
-    const busy = { ...bench.deps, queues: { ...bench.deps.queues, add } };
-    await bench.turn(webhook, randomUUID(), busy);
-    expect(bench.receiver.received).to.deep.equal([]);
-    expect(added.map(({ data, delayMs }) => [data["webhookId"], delayMs])).to.deep.equal([
-      [webhook.webhookId, 1_000],
-    ]);
-    expect(turns.share).to.be.below(turns.total);
-    for (const { leave } of held) leave();
-    await bench.turn(webhook);
-    expect(bench.receiver.received).to.have.lengthOf(1);
   });
 
   it("resolves names on behalf of the owner of the project", async () => {
