@@ -22,10 +22,10 @@ const protocolOf = (connection: Connection) => (connection as unknown as Interna
 
 /**
  * Bounds what an authenticated connection may take of the event loop and of memory. A packet of 16 bytes takes as
- * much time as a large one, so of connections with small packets one is read in each turn of the event loop. Every
- * request may have a reply, so nothing is read while the client does not take the replies.
+ * much time as a large one, so of connections with small packets one is read in each turn of the event loop, and users
+ * take turns. Every request may have a reply, so nothing is read while the client does not take the replies.
  */
-export function boundReading(connection: Connection, socket: Socket): void {
+export function boundReading(connection: Connection, socket: Socket, userId: string): void {
   let begun = 0;
   let exchanges = 0;
   socket.prependListener("data", () => {
@@ -39,7 +39,7 @@ export function boundReading(connection: Connection, socket: Socket): void {
     socket.pause();
     const goOn = (): void => void socket.resume();
     if (isFull) socket.once("drain", goOn);
-    else waitTurn(goOn);
+    else waitTurn(userId, goOn);
   });
   connection.on("rekey", () => {
     exchanges += 1;

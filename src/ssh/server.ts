@@ -188,7 +188,7 @@ function serveConnection(connection: Connection, entry: Entry, serving: Serving)
     if (hold === undefined) return void socket.destroy();
     socket.once("close", hold.leave);
     entry.authenticated();
-    boundReading(connection, socket);
+    boundReading(connection, socket, authenticated.by.user_id);
     serveSessions(connection, authenticated, serving);
   });
 }

@@ -38,7 +38,7 @@ describe("reading of an authenticated connection over SSH", () => {
     const resumed: number[] = [];
     for (const [index, { socket, asSocket, line }] of all.entries()) {
       socket.on("data", readFor(3));
-      boundReading(line, asSocket);
+      boundReading(line, asSocket, "user");
       socket.on("resumed", () => resumed.push(index));
       socket.emit("data");
     }
@@ -51,7 +51,7 @@ describe("reading of an authenticated connection over SSH", () => {
 
   it("waits for a client that takes no replies", async () => {
     const { socket, asSocket, line } = connected();
-    boundReading(line, asSocket);
+    boundReading(line, asSocket, "user");
     socket.writableLength = 3 * 1024 ** 2;
     socket.emit("data");
     await nextTurn();
@@ -63,13 +63,13 @@ describe("reading of an authenticated connection over SSH", () => {
 
   it("ends with replies that pile up in a key exchange, and with many exchanges", () => {
     const queueing = connected();
-    boundReading(queueing.line, queueing.asSocket);
+    boundReading(queueing.line, queueing.asSocket, "user");
     queueing.protocol._queue = Array.from({ length: 2_000 }, () => ({}));
     queueing.socket.emit("data");
     expect(queueing.socket.isDestroyed).to.equal(true);
 
     const { socket, asSocket, connection, line } = connected();
-    boundReading(line, asSocket);
+    boundReading(line, asSocket, "user");
     for (let exchange = 0; exchange < 16; exchange += 1) connection.emit("rekey");
     expect(socket.isDestroyed).to.equal(false);
     socket.bytesRead = 1024 ** 2;

@@ -1,5 +1,6 @@
 import { createServer, type RequestListener, type Server, STATUS_CODES } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
+import { boundCaller } from "../../platform/event-loop/operation.ts";
 import { joinSmallPieces } from "../../platform/event-loop/small-pieces.ts";
 import { delayContinue } from "./expect-continue.ts";
 
@@ -33,7 +34,7 @@ export async function listen(
   });
   server.on("clientError", answerMalformed);
   delayContinue(server);
-  server.on("request", joinSmallPieces);
+  server.on("request", (request) => joinSmallPieces(request, () => boundCaller(request) ?? ""));
   const url = await new Promise<string>((resolve, reject) => {
     server.once("error", reject);
     server.listen(options.port, options.host, () => {

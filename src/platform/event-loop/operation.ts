@@ -9,6 +9,7 @@ import { suspendedForMs } from "./suspension.ts";
 type Operation = { name: string; caller: string; isOver: () => boolean };
 
 const operations = new AsyncLocalStorage<Operation>();
+const boundTo = new WeakMap<EventEmitter, Operation>();
 let memory: OperationMemory | undefined;
 let shown: Operation | undefined;
 
@@ -64,10 +65,15 @@ export type Bound = Running &
 /** The same for an operation that goes on with what an emitter emits. */
 export function bindOperation({ name, caller, emitter, isOver }: Bound, run: () => void): void {
   const operation = { name, caller, isOver };
+  boundTo.set(emitter, operation);
   const emit = emitter.emit.bind(emitter);
   emitter.emit = (...event) => within(operation, () => emit(...event));
   within(operation, run);
 }
+
+/** Of the operation that goes on with what an emitter emits, as far as it is known by now. */
+export const boundCaller = (emitter: EventEmitter): string | undefined =>
+  boundTo.get(emitter)?.caller;
 
 function within<Result>(operation: Operation, run: () => Result): Result {
   const outer = shown;

@@ -1,5 +1,7 @@
 import type { ClientRequest, IncomingMessage } from "node:http";
 
+import { currentCaller } from "../caller.ts";
+
 /** Pieces of a body that are passed on as they come: most bodies have fewer. */
 const piecesMax = 64;
 const smallBytesMax = 1_024;
@@ -8,25 +10,48 @@ const interimAnswersMax = 32;
 /** What comes of a connection at once. */
 const batchBytesMax = 64 * 1024;
 
-/** Of bodies that come in many small pieces, one is read in each turn of the event loop. */
-const turns: (() => void)[] = [];
+/** What waits for a turn of the event loop, by caller; the caller that is first has the next one. */
+const turns = new Map<string, (() => void)[]>();
+let isDue = false;
 
 function nextTurn(): void {
-  turns.shift()?.();
-  if (turns.length > 0) setImmediate(nextTurn);
+  isDue = false;
+  const [next] = turns;
+  if (next === undefined) return;
+  const [caller, waiting] = next;
+  const run = waiting.shift();
+  turns.delete(caller);
+  // Behind the other callers.
+  if (waiting.length > 0) turns.set(caller, waiting);
+  run?.();
+  beDue();
 }
 
-/** Runs once in a turn of the event loop in which nothing else of a connection with small pieces is read. */
-export function waitTurn(run: () => void): void {
-  if (turns.push(run) === 1) setImmediate(nextTurn);
+function beDue(): void {
+  if (isDue || turns.size === 0) return;
+  isDue = true;
+  setImmediate(nextTurn);
+}
+
+/**
+ * Runs once in a turn of the event loop in which nothing else of a connection with small pieces is read. Callers take
+ * turns, however many connections each of them has.
+ */
+export function waitTurn(caller: string, run: () => void): void {
+  const waiting = turns.get(caller) ?? [];
+  waiting.push(run);
+  turns.set(caller, waiting);
+  beDue();
 }
 
 /**
  * Joins the small pieces of a body, and reads only one such body in a turn of the event loop. A chunk of one byte
  * takes six bytes of a connection, but time and memory like a large one wherever it is passed on: one body of
  * 1 MiB in such chunks would keep the event loop for seconds and take 140 MiB of memory.
+ *
+ * @param callerOf on whose behalf it is read, as far as it is known when a piece has come
  */
-export function joinSmallPieces(message: IncomingMessage): void {
+export function joinSmallPieces(message: IncomingMessage, callerOf: () => string): void {
   const push = message.push.bind(message);
   let pieces = 0;
   let batch: Buffer | undefined;
@@ -48,7 +73,7 @@ export function joinSmallPieces(message: IncomingMessage): void {
     if (length + piece.length > batchBytesMax) passOn();
     if (batch === undefined) {
       batch = Buffer.allocUnsafe(batchBytesMax);
-      waitTurn(passOn);
+      waitTurn(callerOf(), passOn);
     }
     length += piece.copy(batch, length);
     // Nothing more is read of the connection until its turn.
@@ -64,5 +89,6 @@ export function joinSmallAnswer(request: ClientRequest): void {
     if (interimAnswers <= interimAnswersMax) return;
     request.destroy(new Error(`More than ${interimAnswersMax} answers of 1xx came.`));
   });
-  request.once("response", joinSmallPieces);
+  const caller = currentCaller() ?? "";
+  request.once("response", (response) => joinSmallPieces(response, () => caller));
 }
