@@ -5,6 +5,7 @@ import type { Client } from "ldapts";
 import { guardedLookup } from "../outbound/http.ts";
 import { systemResolve } from "../outbound/resolve.ts";
 import { addressRefused, type DirectoryAddress, type DirectoryGuard } from "./directory-address.ts";
+import { joinMessages } from "./directory-message.ts";
 
 export type DirectoryTls = Readonly<{
   startTls: boolean;
@@ -16,9 +17,6 @@ export type DirectoryLimits = Readonly<{ connectMs: number; operationMs: number 
 
 /** Nobody's entry is that large: a server that says more is not listened to. */
 const answerBytesMax = 1024 * 1024;
-
-/** The library calls itself for each further message of a piece: some thousands would be too deep. */
-const pieceBytesMax = 2 * 1024;
 
 const startTlsOid = "1.3.6.1.4.1.1466.20037";
 
@@ -64,12 +62,7 @@ async function clientOver(
 ): Promise<Client> {
   // Loaded at the first login by LDAP; before anything is read, so that no bytes are missed.
   const { Client } = await import("ldapts");
-  let received = 0;
-  splitLargePieces(socket);
-  socket.on("data", (chunk: Buffer) => {
-    received += chunk.length;
-    if (received > answerBytesMax) socket.destroy(new Error("The directory answered too much."));
-  });
+  joinMessages(socket, answerBytesMax);
   let taken = false;
   return new Client({
     url: "ldap://directory",
@@ -82,18 +75,6 @@ async function clientOver(
       return socket;
     },
   });
-}
-
-function splitLargePieces(socket: Socket): void {
-  const push = socket.push.bind(socket);
-  socket.push = (piece: Buffer | null, encoding?: BufferEncoding): boolean => {
-    if (piece === null) return push(piece, encoding);
-    let takesMore = true;
-    for (let start = 0; start < piece.length; start += pieceBytesMax) {
-      takesMore = push(piece.subarray(start, start + pieceBytesMax), encoding);
-    }
-    return takesMore;
-  };
 }
 
 /**

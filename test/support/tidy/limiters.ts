@@ -41,6 +41,7 @@ export const limitersElsewhere: Readonly<Record<string, string>> = {
   "package/pypi/grammar.ts": "depth of a document",
   "pipeline-file/expand.ts": "depth of a document",
   "pipeline-file/pattern.ts": "depth of a pattern",
+  "platform/identity/directory-message.ts": "bytes of a message",
   "platform/identity/directory.ts": "depth of a document",
   "platform/limit.ts": "Limit",
   "platform/parser/parser.ts": "keeps processes; Limit bounds their tasks",
