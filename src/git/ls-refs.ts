@@ -15,8 +15,10 @@ export type LsRefsParams = Readonly<{
 /** Git's own upload-pack does nothing with the options that it takes. */
 const knownCapability = /^(?:(?:agent|session-id|server-option)=.*|object-format=sha1)$/;
 const prefix = "ref-prefix ";
+/** Each is compared with every ref; a clone sends three, a fetch some for each refspec. */
+const prefixesMax = 64;
 
-/** @returns undefined for another command, or when it holds anything that is not known here */
+/** @returns undefined for another command, or when it holds anything that is not known here, or many prefixes */
 export function lsRefsParams({
   command,
   capabilities,
@@ -31,7 +33,7 @@ export function lsRefsParams({
     else if (line.startsWith(prefix)) prefixes.push(line.slice(prefix.length));
     else return undefined;
   }
-  return { ...flags, prefixes };
+  return prefixes.length > prefixesMax ? undefined : { ...flags, prefixes };
 }
 
 /** Whether refs of the service's own may be among the requested ones. */

@@ -165,6 +165,12 @@ describe("a request for refs", () => {
     });
   });
 
+  it("with more prefixes than a fetch has is left to git", () => {
+    const prefixes = Array.from({ length: 65 }, (_, at) => `ref-prefix refs/heads/${at}`);
+    expect(wants(request(...prefixes.slice(1)))?.prefixes).to.have.lengthOf(64);
+    expect(wants(request(...prefixes))).to.equal(undefined);
+  });
+
   for (const [what, body] of [
     ["another command", known.replace("ls-refs", "fetch  ")],
     ["an argument that is not known", known.replace("peel", "leep")],
