@@ -56,7 +56,8 @@ async function parseCommands(
     // A shallow client sends the ends of its history, which only git uses.
     if (/^shallow [0-9a-f]{40,64}$/.test(line)) continue;
     const [command = "", words = ""] = line.split("\0", 2);
-    for (const word of words.split(" ").filter(Boolean)) capabilities.add(word);
+    // Those of others are not read: with as many words as fit into them they would take a gigabyte of memory.
+    if (commands.length === 0) for (const word of words.split(" ")) capabilities.add(word);
     const parsed = parseCommand(command);
     if (seen.has(parsed.ref)) throw new PushMalformed(`${parsed.ref} is named twice`);
     seen.add(parsed.ref);

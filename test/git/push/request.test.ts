@@ -44,6 +44,15 @@ describe("the head of a push", () => {
     expect([...capabilities]).to.include.members(["report-status", "side-band-64k"]);
   });
 
+  it("has the capabilities of its first command alone", async () => {
+    const words = (from: number) => Array.from({ length: 8_000 }, (_, at) => from + at).join(" ");
+    const commands = Array.from({ length: 20 }, (_, at) => {
+      return `${zero} ${one} refs/heads/${at}\0 ${at === 0 ? "report-status" : words(at * 8_000)}`;
+    });
+    const { capabilities } = await parsePushHead(head(...commands));
+    expect([...capabilities].filter(Boolean)).to.deep.equal(["report-status"]);
+  });
+
   it("may be empty, and may say where a shallow history ends", async () => {
     expect((await parsePushHead(flushPacket)).commands).to.deep.equal([]);
     const shallow = head(`shallow ${one}`, `${zero} ${one} refs/heads/a\0 x`);
