@@ -1,6 +1,7 @@
 import { expect } from "chai";
 
 import { parseCommit, parseTag, parseTree, subjectOf } from "../../../src/git/object/object.ts";
+import { leastOf, processorMs } from "../../support/app/measure.ts";
 
 const tree = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 const person = "Anna <anna@example.test> 1700000000 +0130";
@@ -130,6 +131,21 @@ describe("a tag object", () => {
     const data = commitText([`object ${"1".repeat(40)}`, "type commit", "tag v1"], "x");
     expect(parseTag("id", data).tagger).to.equal(null);
   });
+});
+
+describe("a commit whose headers are hundreds of thousands of lines", () => {
+  const [header = "", size] = [`tree ${"1".repeat(40)}\n`, 256 * 1024];
+  for (const [what, lines] of [
+    ["of one header", " \n"],
+    ["of parents", `parent x\n${" \n".repeat(120)}`],
+    ["that name none", "a\n"],
+  ] as const) {
+    it(`${what} is read in a moment`, async () => {
+      const data = Buffer.from((header + lines.repeat(size / 2)).slice(0, size));
+      const read = () => processorMs(() => parseCommit("id", data));
+      expect(await leastOf(7, read)).to.be.below(25);
+    });
+  }
 });
 
 describe("a tree object", () => {
