@@ -4,8 +4,9 @@ import { withoutTrailing } from "./trim.ts";
 /** A longer line is cut. */
 const lineLengthMax = 10_000;
 
-type Look = Readonly<{ colour: number | null; classes: ReadonlySet<string> }>;
-const plain: Look = { colour: null, classes: new Set() };
+/** Faces are bits, since a page of a log may change them a hundred thousand times. */
+type Look = Readonly<{ colour: number | null; faces: number }>;
+const plain: Look = { colour: null, faces: 0 };
 
 /** Escape sequences (ECMA-48, 5.4): control sequences, strings such as titles and links, single ones. */
 const sequence =
@@ -19,27 +20,33 @@ const sequence =
  */
 export class AnsiLines {
   #look: Look = plain;
+  /** The tag that stands before a text of this look; none for plain text. */
+  #span = "";
 
   /** @param line without its newline */
   line(line: string): string {
-    const shown = overwritten(line.length > lineLengthMax ? line.slice(0, lineLengthMax) : line);
+    const cut = line.length > lineLengthMax ? line.slice(0, lineLengthMax) : line;
+    const shown = overwritten(cut).toWellFormed();
     let html = "";
     let at = 0;
     for (const match of shown.matchAll(sequence)) {
       html += this.#piece(shown.slice(at, match.index));
       at = match.index + match[0].length;
-      if (match[2] === "m") this.#look = lookAfter(this.#look, match[1] ?? "");
+      if (match[2] === "m") this.#change(match[1] ?? "");
     }
     html += this.#piece(shown.slice(at));
     return line.length > lineLengthMax ? `${html}…` : html;
   }
 
+  #change(parameters: string): void {
+    this.#look = lookAfter(this.#look, parameters);
+    this.#span = spanOf(this.#look);
+  }
+
   #piece(text: string): string {
     if (text === "") return "";
-    const { colour, classes } = this.#look;
-    const all = [...(colour === null ? [] : [`f${colour}`]), ...classes].join(" ");
-    const escaped = escapeHtml(text.toWellFormed());
-    return all === "" ? escaped : `<span class="${all}">${escaped}</span>`;
+    const escaped = escapeHtml(text);
+    return this.#span === "" ? escaped : `${this.#span}${escaped}</span>`;
   }
 }
 
@@ -49,17 +56,29 @@ function overwritten(line: string): string {
   return last < 0 ? text : text.slice(last + 1);
 }
 
-const faces: Readonly<Record<number, string>> = { 1: "b", 3: "i", 4: "u", 7: "inv" };
-const unset: Readonly<Record<number, string>> = { 22: "b", 23: "i", 24: "u", 27: "inv" };
+/** In the order of their bits. */
+const faceClasses = ["b", "i", "u", "inv"];
+const setBy: Readonly<Record<number, number>> = { 1: 1, 3: 2, 4: 4, 7: 8 };
+const unsetBy: Readonly<Record<number, number>> = { 22: 1, 23: 2, 24: 4, 27: 8 };
+
+/** By faces and colour: there are 144 looks. */
+const spans = Array.from({ length: 2 ** faceClasses.length }, (_, set) =>
+  [null, 0, 1, 2, 3, 4, 5, 6, 7].map((colour) => {
+    const names = faceClasses.filter((_name, at) => (set & (1 << at)) !== 0);
+    const classes = [...(colour === null ? [] : [`f${colour}`]), ...names];
+    return classes.length === 0 ? "" : `<span class="${classes.join(" ")}">`;
+  }),
+);
+
+const spanOf = ({ colour, faces }: Look): string => spans[faces]?.[(colour ?? -1) + 1] ?? "";
 
 /** Select Graphic Rendition (ECMA-48, 8.3.117); of 256 and of 16 million colours the nearest of eight. */
 function lookAfter(look: Look, parameters: string): Look {
   const codes = parameters.split(/[;:]/).map(Number);
-  let { colour } = look;
-  let classes = new Set(look.classes);
+  let { colour, faces: set } = look;
   for (let index = 0; index < codes.length; index += 1) {
     const code = codes[index] ?? 0;
-    if (code === 0) [colour, classes] = [null, new Set()];
+    if (code === 0) [colour, set] = [null, 0];
     else if (code >= 30 && code <= 37) colour = code - 30;
     else if (code >= 90 && code <= 97) colour = code - 90;
     else if (code === 39) colour = null;
@@ -68,12 +87,9 @@ function lookAfter(look: Look, parameters: string): Look {
       if (code === 38) colour = nearest;
       index += taken;
     }
-    const face = faces[code];
-    const off = unset[code];
-    if (face !== undefined) classes.add(face);
-    if (off !== undefined) classes.delete(off);
+    set = (set | (setBy[code] ?? 0)) & ~(unsetBy[code] ?? 0);
   }
-  return { colour, classes };
+  return { colour, faces: set };
 }
 
 function extended([kind, first = 0, second = 0, third = 0]: readonly number[]): readonly [

@@ -24,6 +24,7 @@ import { linePiece } from "./log.ts";
 const quietMs = 15_000;
 /** Each of them is made without a pause. */
 const linesPerEventMax = 1_000;
+const charactersPerEventMax = 64 * 1024;
 /** Of a line that has no end yet. */
 const restLengthMax = 64 * 1024;
 
@@ -67,8 +68,9 @@ export function* lineEvents(
     some.reduce((sum, text) => sum + Buffer.byteLength(text) + 1, 0);
   let { line } = from;
   let at = Math.max(0, from.at - bytes(lines));
-  for (let begin = 0; begin < lines.length; begin += linesPerEventMax) {
-    const some = lines.slice(begin, begin + linesPerEventMax);
+  for (let [begin, end] = [0, 0]; begin < lines.length; begin = end) {
+    end = endOfEvent(lines, begin);
+    const some = lines.slice(begin, end);
     const first = line + 1;
     line += some.length;
     at = line - from.line === lines.length ? from.at : at + bytes(some);
@@ -78,6 +80,17 @@ export function* lineEvents(
     });
     yield event(`${at}-${line}`, markup.join(""));
   }
+}
+
+/** One line at least. */
+function endOfEvent(lines: readonly string[], begin: number): number {
+  let end = begin;
+  for (let length = 0; length < charactersPerEventMax && end - begin < linesPerEventMax; end += 1) {
+    const line = lines[end];
+    if (line === undefined) break;
+    length += line.length;
+  }
+  return end;
 }
 
 /** Whole lines as HTML, as they come; `id` is the byte and the number behind them. */

@@ -1,4 +1,5 @@
 import { AnsiLines } from "../../../platform/ansi.ts";
+import { breather } from "../../../platform/breather.ts";
 import { wholeLines } from "../../../platform/job-log/line.ts";
 import { logPieces } from "../../api/agent/log.ts";
 import { type FoundLog, findLog } from "../../api/agent/log-source.ts";
@@ -49,7 +50,8 @@ export async function logPart(
   const part = Math.min(wanted.part ?? parts - 1, parts - 1);
   const { text, at } = await textOf(deps, found, part, parts, wanted.isOver);
   const lines = text === "" ? [] : text.replace(/\n$/, "").split("\n");
-  return { piece: linesPiece(lines, part, wanted.whole), part, parts, at, lines: lines.length };
+  const piece = await linesPiece(lines, part, wanted.whole);
+  return { piece, part, parts, at, lines: lines.length };
 }
 
 /** Whole lines: a part begins behind the first newline of its bytes and ends with that of the next. */
@@ -100,8 +102,12 @@ export function linePiece(markup: string, { number, time }: NumberedLine, part: 
 type NumberedLine = Readonly<{ number: number; time: string | undefined }>;
 
 /** The first lines of a part, and how many more there are. */
-export function linesPiece(lines: readonly string[], part: number, whole: string): Html {
-  const shown = sections(lines.slice(0, linesMax), part);
+export async function linesPiece(
+  lines: readonly string[],
+  part: number,
+  whole: string,
+): Promise<Html> {
+  const shown = await sections(lines.slice(0, linesMax), part);
   const more = lines.length - linesMax;
   if (more <= 0) return shown;
   const count = `${more} more ${more === 1 ? "line" : "lines"}`;
@@ -125,11 +131,13 @@ function marksOf(line: string): Readonly<{ marks: readonly Mark[]; rest: string 
 }
 
 /** Lines, those of a section below its title, which folds them. */
-function sections(lines: readonly string[], part: number): Html {
+async function sections(lines: readonly string[], part: number): Promise<Html> {
   const ansi = new AnsiLines();
+  const breathe = breather();
   let open = 0;
   let markup = "";
   for (const line of wholeLines(lines)) {
+    await breathe();
     const { marks, rest } = marksOf(line.text);
     const shown = ansi.line(rest);
     let isTitle = false;

@@ -3,14 +3,20 @@ import { expect } from "chai";
 import { lineEvents } from "../../../../src/http/page/pipeline/live.ts";
 import { linesPiece } from "../../../../src/http/page/pipeline/log.ts";
 import { AnsiLines } from "../../../../src/platform/ansi.ts";
+import { leastLongestTurnMs } from "../../../support/app/longest-turn.ts";
 
 describe("the log of a job on its page", () => {
-  it("shows so many lines of a part, and where the others are", () => {
-    const all = (count: number) => linesPiece(Array<string>(count).fill(""), 0, "/log").markup;
-    expect(all(5_000)).to.contain('id="L5000"').and.not.contain("more");
-    const { length } = all(500_000);
+  it("shows so many lines of a part, and where the others are", async () => {
+    const all = async (count: number) =>
+      (await linesPiece(Array<string>(count).fill(""), 0, "/log")).markup;
+    expect(await all(5_000))
+      .to.contain('id="L5000"')
+      .and.not.contain("more");
+    const { length } = await all(500_000);
     expect(length).to.be.below(1024 ** 2);
-    expect(all(5_001)).to.contain('1 more line in the <a href="/log">').and.not.contain("L5001");
+    expect(await all(5_001))
+      .to.contain('1 more line in the <a href="/log">')
+      .and.not.contain("L5001");
   });
 
   it("grows by events of so many lines, each with the place to go on from", () => {
@@ -23,8 +29,16 @@ describe("the log of a job on its page", () => {
     expect(events[2]).to.contain("L2008").and.not.contain("L2007");
   });
 
-  it("folds sections, and joins lines that carry times, as gitlab-runner 19 writes them", () => {
-    const { markup } = linesPiece(recorded, 0, "/log");
+  it("leaves the event loop to others in a part whose looks change at every character", async () => {
+    const lines = Array<string>(58).fill("\u001b[1mx".repeat(1_900));
+    const show = async () => void (await linesPiece(lines, 0, "/log"));
+    expect(await leastLongestTurnMs(show)).to.be.below(60);
+    const events = [...lineEvents(lines, { at: 0, line: 0 }, new AnsiLines())];
+    expect(events.length).to.equal(Math.ceil(58 / 7));
+  });
+
+  it("folds sections, and joins lines that carry times, as gitlab-runner 19 writes them", async () => {
+    const { markup } = await linesPiece(recorded, 0, "/log");
     expect(markup.match(/<summary>.*?<\/summary>/g)).to.deep.equal([
       '<summary><span class="f6 b">Preparing environment</span></summary>',
       '<summary><span class="f6 b">Executing the script</span></summary>',
@@ -37,7 +51,7 @@ describe("the log of a job on its page", () => {
     );
   });
 
-  it("folds sections whose marks stand in one line, as older runners write them", () => {
+  it("folds sections whose marks stand in one line, as older runners write them", async () => {
     const marks =
       "section_end:1:a\r\u001b[0Ksection_start:1:b\r\u001b[0K\u001b[0K\u001b[36;1mSecond\u001b[0;m";
     const lines = [
@@ -47,7 +61,7 @@ describe("the log of a job on its page", () => {
       "y",
       "section_end:2:b\r\u001b[0K",
     ];
-    const { markup } = linesPiece(lines, 0, "/log");
+    const { markup } = await linesPiece(lines, 0, "/log");
     expect(markup.match(/<summary>.*?<\/summary>/g)).to.deep.equal([
       "<summary>First</summary>",
       '<summary><span class="f6 b">Second</span></summary>',
