@@ -1,3 +1,5 @@
+import { expect } from "chai";
+
 import { pipelineVariable, variablesMax } from "../../../src/commands/pipeline/variable.ts";
 import { Sealed } from "../../../src/events/core/sealed.ts";
 import type { PipelineVariableEvent } from "../../../src/events/pipeline/variable.ts";
@@ -5,6 +7,7 @@ import { deterministicId } from "../../../src/platform/deterministic-id.ts";
 import { projectId, userId } from "../../support/agent/pipeline.ts";
 import { specify } from "../../support/app/decider.ts";
 import { at } from "../../support/app/history.ts";
+import { leastOf, processorMs } from "../../support/app/measure.ts";
 
 const given = specify(pipelineVariable);
 const settings = {
@@ -73,6 +76,49 @@ describe("a pipeline variable", () => {
     given(...many)
       .when(create)
       .refuses("variable.too_many");
+  });
+
+  it("has a value that fits beside those of all others", () => {
+    const large = (name: string, length: number) =>
+      created(name, { key: name, value: Sealed.parse(`sealed.project-1.${"A".repeat(length)}`) });
+    const all = Array.from({ length: 16 }, (_, n) => large(`v${n}`, 98_000));
+    const value = Sealed.parse(`sealed.project-1.${"A".repeat(8_000)}`);
+    given(...all)
+      .when(create)
+      .gives(created("a"));
+    given(...all)
+      .when({ ...create, settings: { ...settings, value } })
+      .refuses("variable.too_large");
+    const change = { type: "ChangeVariable", by: userId, at } as const;
+    given(...all, created("a"))
+      .when({ ...change, ...within("a"), change: { value } })
+      .refuses("variable.too_large");
+    given(...all, created("a"), large("more", 98_000))
+      .when({ ...change, ...within("a"), change: { masked: false } })
+      .gives({
+        type: "PipelineVariableChanged",
+        data: {
+          ...within("a"),
+          settings: { ...settings, masked: false },
+          changedById: userId,
+          changedAt: at,
+        },
+      });
+  });
+
+  it("is read in a time that grows with the number of its changes", async () => {
+    const gone = (name: string): PipelineVariableEvent => ({
+      ...deleted,
+      data: { ...deleted.data, ...within(name) },
+    });
+    const names = Array.from({ length: 5_000 }, (_, n) => `v${n}`);
+    const events = names.flatMap((name) => [created(name), gone(name)]);
+    const read = () =>
+      processorMs(() => events.reduce(pipelineVariable.evolve, pipelineVariable.initialState));
+    expect(await leastOf(3, read)).to.be.below(300);
+    given(...events)
+      .when({ type: "DeleteVariable", ...within("v7"), by: userId, at })
+      .givesNothing();
   });
 
   it("is deleted once", () => {

@@ -23,6 +23,7 @@ export function limitersIn(source: string): readonly string[] {
 export const limitersElsewhere: Readonly<Record<string, string>> = {
   "agent/run.ts": "the agent has one caller",
   "commands/core/local-id.ts": "numbers requests in their order",
+  "commands/pipeline/variable.ts": "a bound of what is stored",
   "embedded/event-store/batch-append-service.ts": "counts what is not answered before it ends",
   "embedded/event-store/order-queue.ts": "the store has one caller in each role",
   "embedded/event-store/tail.ts": "cuts a cache",
