@@ -45,7 +45,7 @@ export async function takeJob(job: Job, slot: number, deps: JobDeps): Promise<vo
   const about = { timeoutSeconds, slot, version: agentVersion, isolated };
   const settled = await workplaceOf({ executor: executor.name, root, job, mark, about });
   const { environment } = settled;
-  const log = new LogFile(logFileOf(root), maskedForms(environment.masked));
+  const log = new LogFile(logFileOf(root), await maskedForms(environment.masked));
   const stops = stopsOf(giveBack, timeoutSeconds);
   const trace = new TraceUpload({
     ...{ client, job, log, info: agentInfo(executor.name) },

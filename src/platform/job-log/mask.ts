@@ -1,3 +1,5 @@
+import { breather } from "../breather.ts";
+
 /** Shorter values are not masked: they would hide half of every log. */
 const formBytesMin = 8;
 const formBytesMax = 16 * 1024;
@@ -30,37 +32,48 @@ export type MaskedForms = readonly Form[];
  * Returns the forms of secret values to mask: their text, and its base64 in both alphabets of RFC 4648 and at each of
  * the three offsets that text before it can give it. Values under 8 bytes or over 16 KiB are left out.
  */
-export function maskedForms(values: readonly string[]): MaskedForms {
-  const forms = [...new Set(values)].flatMap((value) => formsOf(Buffer.from(value)));
+export async function maskedForms(values: readonly string[]): Promise<MaskedForms> {
+  const breathe = breather();
   const byText = new Map<string, Form>();
-  for (const { bytes, isEncoded, isMixedBehind } of forms) {
-    const text = bytes.toString("latin1");
-    // One value may be the base64 of another: what holds for either is looked for.
-    const same = byText.get(text);
-    byText.set(text, {
-      bytes,
-      isEncoded: isEncoded || same?.isEncoded === true,
-      isMixedBehind: isMixedBehind || same?.isMixedBehind === true,
-    });
+  for (const value of new Set(values)) {
+    // Projects, teams, companies and the service have a mebibyte of values each.
+    await breathe();
+    for (const [text, { isEncoded, isMixedBehind }] of formsOf(value)) {
+      // One value may be the base64 of another: what holds for either is looked for.
+      const same = byText.get(text);
+      byText.set(text, {
+        bytes: same?.bytes ?? Buffer.from(text, "latin1"),
+        isEncoded: isEncoded || same?.isEncoded === true,
+        isMixedBehind: isMixedBehind || same?.isMixedBehind === true,
+      });
+    }
   }
-  return [...byText.values()]
-    .filter(({ bytes: { length } }) => length >= formBytesMin && length <= formBytesMax)
-    .sort((a, b) => b.bytes.length - a.bytes.length);
+  return [...byText.values()].sort((a, b) => b.bytes.length - a.bytes.length);
 }
 
-function formsOf(value: Buffer): Form[] {
-  if (value.length < formBytesMin) return [];
-  const encoded = [0, 1, 2].flatMap((before) => {
-    const prefixed = Buffer.concat([Buffer.alloc(before), value]);
+type FormOf = readonly [text: string, Omit<Form, "bytes">];
+
+/** Their texts have a character for each byte. */
+function formsOf(value: string): readonly FormOf[] {
+  const bytes = value.length > formBytesMax ? Buffer.alloc(0) : Buffer.from(value);
+  if (bytes.length < formBytesMin || bytes.length > formBytesMax) return [];
+  const encoded = [0, 1, 2].flatMap((before): readonly FormOf[] => {
     // Characters that mix in bits of what stands before or behind are left out.
     const from = Math.ceil((before * 8) / 6);
-    const bits = (before + value.length) * 8;
-    return (["base64", "base64url"] as const).map((alphabet) => {
-      const text = prefixed.toString(alphabet).slice(from, Math.floor(bits / 6));
-      return { bytes: Buffer.from(text, "latin1"), isEncoded: true, isMixedBehind: bits % 6 > 0 };
-    });
+    const bits = (before + bytes.length) * 8;
+    const prefixed = Buffer.concat([Buffer.alloc(before), bytes]);
+    const text = prefixed.toString("base64").slice(from, Math.floor(bits / 6));
+    if (text.length < formBytesMin || text.length > formBytesMax) return [];
+    const how = { isEncoded: true, isMixedBehind: bits % 6 > 0 };
+    const inUrls = text.replaceAll("+", "-").replaceAll("/", "_");
+    return text === inUrls
+      ? [[text, how]]
+      : [
+          [text, how],
+          [inUrls, how],
+        ];
   });
-  return [...encoded, { bytes: value, isEncoded: false, isMixedBehind: false }];
+  return [...encoded, [bytes.toString("latin1"), { isEncoded: false, isMixedBehind: false }]];
 }
 
 /** Replaces every form by a mark of the same length, so that offsets into the log stay valid. */

@@ -176,19 +176,22 @@ async function compileFile(
   facts: PipelineFacts,
   secrets: readonly string[],
 ): Promise<MadeOfFile | NoPipeline> {
-  const masked = (message: string, lengthMax: number) =>
-    clipText(storableText(mask(Buffer.from(message), maskedForms(secrets)).toString()), lengthMax);
+  const masked = async (message: string, lengthMax: number) => {
+    const text = mask(Buffer.from(message), await maskedForms(secrets)).toString();
+    return clipText(storableText(text), lengthMax);
+  };
   try {
     const compiled = await pipelineFiles.compile(file, facts);
     if (compiled.refused) return { none: "refused" };
     if (compiled.jobs.length === 0) return { none: "no_jobs" };
-    const warnings = compiled.warnings
-      .slice(0, warningsMax)
-      .map((each) => masked(each, warningLengthMax));
+    const warnings: string[] = [];
+    for (const each of compiled.warnings.slice(0, warningsMax)) {
+      warnings.push(await masked(each, warningLengthMax));
+    }
     return { compiled: { ...compiled, warnings }, failureReason: null };
   } catch (error) {
     if (!(error instanceof PipelineFileError)) throw error;
-    return { compiled: undefined, failureReason: masked(error.message, reasonLengthMax) };
+    return { compiled: undefined, failureReason: await masked(error.message, reasonLengthMax) };
   }
 }
 

@@ -6,10 +6,11 @@ import {
   maskedForms,
   maskPiece,
 } from "../../../src/platform/job-log/mask.ts";
+import { leastLongestTurnMs } from "../../support/app/longest-turn.ts";
 import { randomNumbers } from "../../support/app/random.ts";
 
 const secret = "correct horse battery";
-const forms = maskedForms([secret, "hunter2-and-more", "short"]);
+const forms = await maskedForms([secret, "hunter2-and-more", "short"]);
 const masked = (text: string) => mask(Buffer.from(text), forms).toString();
 
 /** The log that becomes of a text that comes in pieces of so many bytes. */
@@ -47,10 +48,10 @@ describe("masking", () => {
   }
 
   for (const before of ["", "x", "xy"]) {
-    it(`finds a value in the alphabet of URLs behind ${JSON.stringify(before)}`, () => {
+    it(`finds a value in the alphabet of URLs behind ${JSON.stringify(before)}`, async () => {
       // Each of its three places in base64 has characters in which the alphabets differ.
       const value = "~~~???>>>~~~???>>>";
-      const some = maskedForms([value]);
+      const some = await maskedForms([value]);
       for (const behind of ["", "z", "\xff\xff"]) {
         const encoded = Buffer.from(`${before}${value}${behind}`, "latin1").toString("base64url");
         expect(encoded).to.match(/[-_]/);
@@ -64,15 +65,17 @@ describe("masking", () => {
     });
   }
 
-  it("finds base64 in the alphabet of URLs that is broken into lines", () => {
+  it("finds base64 in the alphabet of URLs that is broken into lines", async () => {
     const value = "~~~???>>>".repeat(12);
     const lines = Buffer.from(value).toString("base64url").replaceAll(/.{76}/g, "$&\n");
-    expect(mask(Buffer.from(lines), maskedForms([value])).toString()).to.match(/^[[\]A-Z*\n]+$/);
+    expect(mask(Buffer.from(lines), await maskedForms([value])).toString()).to.match(
+      /^[[\]A-Z*\n]+$/,
+    );
   });
 
-  it("hides the last character of base64 that has bits of a value", () => {
+  it("hides the last character of base64 that has bits of a value", async () => {
     for (const value of [secret, `${secret}2`, `${secret}22`]) {
-      const some = maskedForms([value]);
+      const some = await maskedForms([value]);
       for (const before of ["", "x", "xy"]) {
         for (const behind of ["", "\n", "z", "zz", "\xff\xff"]) {
           const encoded = Buffer.from(`${before}${value}${behind}`, "latin1").toString("base64");
@@ -93,9 +96,9 @@ describe("masking", () => {
     ["76 characters", 76, "\n"],
     ["64 characters", 64, "\r\n"],
   ] as const) {
-    it(`finds base64 in lines of ${what}, at every size of the pieces`, () => {
+    it(`finds base64 in lines of ${what}, at every size of the pieces`, async () => {
       const long = "a longer secret than fits into one line of base64: ".repeat(3);
-      const some = maskedForms([long, "hunter2-and-more"]);
+      const some = await maskedForms([long, "hunter2-and-more"]);
       const befores = [
         "",
         "user:",
@@ -117,7 +120,7 @@ describe("masking", () => {
     });
   }
 
-  it("finds base64 in lines of a value whose base64 is a value as well", () => {
+  it("finds base64 in lines of a value whose base64 is a value as well", async () => {
     const value = "a longer secret than fits into one line of base64".padEnd(81, "!");
     const encoded = Buffer.from(value).toString("base64");
     const text = encoded.replaceAll(/.{1,76}/g, "$&\n");
@@ -125,7 +128,9 @@ describe("masking", () => {
       [encoded, value],
       [value, encoded],
     ]) {
-      expect(mask(Buffer.from(text), maskedForms(values)).toString()).to.match(/^[[\]A-Z*\n]+$/);
+      expect(mask(Buffer.from(text), await maskedForms(values)).toString()).to.match(
+        /^[[\]A-Z*\n]+$/,
+      );
     }
   });
 
@@ -136,9 +141,13 @@ describe("masking", () => {
     }
   });
 
-  it("masks a value that contains another masked value, at every size of the pieces", () => {
+  it("masks a value that contains another masked value, at every size of the pieces", async () => {
     const inner = "hunter2-and-more";
-    const nested = maskedForms([inner, `${inner}: the rest of it`, `before ${inner}, and behind`]);
+    const nested = await maskedForms([
+      inner,
+      `${inner}: the rest of it`,
+      `before ${inner}, and behind`,
+    ]);
     const text = Buffer.from(
       `a ${inner}: the rest of it b ${inner} c before ${inner}, and behind d ${inner}: the`,
     );
@@ -160,9 +169,9 @@ describe("masking", () => {
     return bytes;
   }
 
-  it("hides values that overlap each other or themselves whole, at every size of the pieces", () => {
+  it("hides values that overlap each other or themselves whole, at every size of the pieces", async () => {
     const values = ["alpha-beta-gamma", "gamma-delta-eps", "xyxyxyxyxy", "beta-gamma-delta"];
-    const overlapping = maskedForms(values);
+    const overlapping = await maskedForms(values);
     const below = randomNumbers(7);
     const parts = ["alpha-", "beta-", "gamma", "-delta", "-eps", "xy", "x", " ", ...values];
     for (let times = 0; times < 25; times += 1) {
@@ -178,11 +187,18 @@ describe("masking", () => {
     }
   });
 
-  it("holds back no more than the values are long, however often one overlaps itself", () => {
-    const same = maskedForms(["a".repeat(8_000)]);
+  it("holds back no more than the values are long, however often one overlaps itself", async () => {
+    const same = await maskedForms(["a".repeat(8_000)]);
     const { final, tail } = maskPiece(Buffer.alloc(1_000_000, "a"), same);
     expect(tail.length).to.be.below(16_000);
     expect(final.includes("aa")).to.equal(false);
+  });
+
+  it("leaves the event loop to others while values of a mebibyte are prepared", async () => {
+    const values = Array.from({ length: 1_000 }, (_, n) => `${n}/${"?>~".repeat(1_300)}`);
+    const prepare = async () => void (await maskedForms(values));
+    expect(await leastLongestTurnMs(prepare)).to.be.below(60);
+    expect((await maskedForms(["x".repeat(16_385)])).length).to.equal(0);
   });
 
   it("holds nothing back when there is nothing to mask", () => {

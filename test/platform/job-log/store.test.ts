@@ -124,7 +124,7 @@ describe("the log of a run", () => {
 
   it("is masked beside other work when it is made to take long", async () => {
     const key = await givenRun();
-    const forms = maskedForms(Array.from({ length: 100 }, (_, n) => "a".repeat(8 + n)));
+    const forms = await maskedForms(Array.from({ length: 100 }, (_, n) => "a".repeat(8 + n)));
     const text = "a".repeat(768 * 1024);
     const append = () => appendLog(db, key, { ...piece(0, text), forms });
     expect(await longestTurnMs(append)).to.be.below(500);

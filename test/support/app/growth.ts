@@ -28,12 +28,12 @@ const laterGrowthMax = 8;
  */
 export async function expectLinear<Input>(
   unit: number,
-  prepare: (size: number) => Input,
+  prepare: (size: number) => Input | Promise<Input>,
   work: (input: Input) => unknown,
 ): Promise<void> {
   const times: number[] = [];
   for (const factor of sizes) {
-    const input = prepare(unit * factor);
+    const input = await prepare(unit * factor);
     const [first] = times;
     const allowed =
       first === undefined ? firstMax : Math.max(noiseMs, (growthMax / 8) * factor * first);
@@ -60,11 +60,11 @@ export async function expectLinear<Input>(
 /** How many times as long four times the input takes, at least. */
 async function growthFrom<Input>(
   work: (input: Input) => unknown,
-  prepare: (size: number) => Input,
+  prepare: (size: number) => Input | Promise<Input>,
   size: number,
   time: number,
 ): Promise<number> {
-  const input = prepare(4 * size);
+  const input = await prepare(4 * size);
   let later = Number.POSITIVE_INFINITY;
   for (let turn = 0; turn < 3; turn += 1)
     later = Math.min(later, await millisecondsOf(work, input));

@@ -8,15 +8,18 @@ import type { AuthenticatedRun } from "./job-authentication.ts";
 type CachedRun = Readonly<{ forms: MaskedForms; makesRelease: boolean }>;
 
 /** By token hash of the run; putting them together opens every variable of the job. */
-const known = new LRUCache<string, CachedRun>({ max: 1_000, ttl: 10 * 60_000 });
+const known = new LRUCache<string, CachedRun>({
+  ...{ max: 1_000, ttl: 10 * 60_000, maxSize: 64 * 1024 ** 2 },
+  sizeCalculation: ({ forms }) => forms.reduce((sum, { bytes }) => sum + bytes.length, 1),
+});
 
 /** Keeps what later requests to this process about the run will probably need. */
-export function keepRun(
+export async function keepRun(
   tokenHash: string,
   token: string,
   payload: Pick<JobPayload, "masked" | "spec"> | undefined,
-): CachedRun {
-  const forms = maskedForms([token, ...(payload?.masked ?? [])]);
+): Promise<CachedRun> {
+  const forms = await maskedForms([token, ...(payload?.masked ?? [])]);
   const run = { forms, makesRelease: payload === undefined || payload.spec.release !== null };
   known.set(tokenHash, run);
   return run;
@@ -30,7 +33,7 @@ export async function masksOf(
   const cached = known.get(run.token_hash);
   if (cached !== undefined) return cached.forms;
   const payload = await jobPayload(deps, job, token);
-  return keepRun(run.token_hash, token, payload).forms;
+  return (await keepRun(run.token_hash, token, payload)).forms;
 }
 
 /** False where the plan of the job is known and has no release: most jobs make none. */

@@ -211,7 +211,7 @@ async function begun(
     beginRun(deps.db, { ...run, given_position: position }),
   ]);
   if (payload === undefined) return undefined;
-  keepRun(run.token_hash, token, payload);
+  await keepRun(run.token_hash, token, payload);
   const dependencies = await archives(deps, payload);
   return jobAnswer({ payload, token, agent, dependencies, publicUrl: deps.publicUrl });
 }
