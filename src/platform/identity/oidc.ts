@@ -35,7 +35,8 @@ const library = () => import("openid-client");
 type Library = Awaited<ReturnType<typeof library>>;
 
 const timeoutMs = 5_000;
-const answerBytesMax = 1024 * 1024;
+/** Keys, tokens and claims take some kilobytes. The library parses them where it is: more would take long. */
+const answerBytesMax = 256 * 1024;
 const subjectLengthMax = 255;
 
 /** A provider answered what cannot be believed. The message is for the log. */
