@@ -7,6 +7,7 @@ import { agentActor } from "../../../events/agent/actor.ts";
 import { bySystem } from "../../../events/core/system.ts";
 import { deterministicId } from "../../../platform/deterministic-id.ts";
 import { hashToken, isToken } from "../../../platform/key/token.ts";
+import { keyedLock } from "../../../platform/keyed-lock.ts";
 import { Refusal } from "../../../platform/refusal.ts";
 import { type AgentRow, findAgentByToken } from "../../../projections/agent/agent.ts";
 import { type AgentContactRow, noteContact } from "../../../projections/agent/contact.ts";
@@ -85,8 +86,7 @@ export async function authenticatedAgent(
   const row = await agentOf(request, deps, token);
   const tokenHash = hashToken(sentToken(request, "runner-token", token));
   const at = deps.now();
-  const about = contactOf(row.id, request.ip, { system_id, info });
-  if (isNews(about, at)) await noteContact(deps.db, { ...about, connected_at: at });
+  await noteNews(deps, contactOf(row.id, request.ip, { system_id, info }), at);
   if (row.former_token_hash !== null && row.token_hash === tokenHash) {
     const commandId = deterministicId("confirm agent token", row.id, tokenHash);
     const command = { type: "ConfirmAgentToken", tokenHash, at: at.toISOString() } as const;
@@ -120,15 +120,28 @@ export const contactOf = (
 const noted = new LRUCache<string, Readonly<{ text: string; at: Date }>>({ max: 10_000 });
 const notedKey = (agentId: string, systemId: string): string => `${agentId} ${systemId}`;
 
-/** An agent that works polls many times a minute and says the same. */
-function isNews(about: Omit<AgentContactRow, "connected_at">, at: Date): boolean {
+const inTurn = keyedLock();
+
+/**
+ * An agent that works polls many times a minute and says the same. What it says at once is written into one row, one
+ * after another: writers that waited in the database would hold all connections of this process.
+ */
+async function noteNews(
+  { db }: Pick<Deps, "db">,
+  about: Omit<AgentContactRow, "connected_at">,
+  at: Date,
+): Promise<void> {
   const key = notedKey(about.agent_id, about.system_id);
   const known = noted.get(key);
   const text = JSON.stringify(about);
   const age = at.getTime() - (known?.at.getTime() ?? 0);
-  if (known?.text === text && age >= 0 && age < contactEveryMs) return false;
+  if (known?.text === text && age >= 0 && age < contactEveryMs) return;
   noted.set(key, { text, at });
-  return true;
+  await inTurn(key, async () => {
+    // Something newer waits behind it, or the contact was forgotten.
+    if (noted.get(key)?.text !== text) return;
+    await noteContact(db, { ...about, connected_at: at });
+  });
 }
 
 /** A contact that was forgotten is written again with the next request. */

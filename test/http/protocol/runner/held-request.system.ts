@@ -279,4 +279,40 @@ describe("held requests of one token with invented features", () => {
       await Promise.all(flood);
     }
   });
+
+  it("take no connections to the database from others while their contact is written", async () => {
+    const flooder = await givenAgent(app, runners, { tag_list: "flood" });
+    const leaving = new AbortController();
+    const { signal } = leaving;
+    const poll = async (feature: string): Promise<void> => {
+      const body = JSON.stringify({
+        token: flooder.token,
+        info: { features: { [feature]: true } },
+      });
+      const headers = { "content-type": "application/json" };
+      const url = `${app.url}/api/v4/jobs/request`;
+      await fetch(url, { method: "POST", headers, body, signal }).catch(() => undefined);
+    };
+    const contact = { agent_id: flooder.id };
+    const flood = [poll("first")];
+    await eventually(async () => await app.deps.db("agent_contact").where(contact).first());
+    const holding = await app.deps.db.transaction();
+    try {
+      await holding("agent_contact").where(contact).forUpdate();
+      flood.push(...Array.from({ length: 20 }, (_, n) => poll(`x${n}`)));
+      const blocked = holding("pg_stat_activity").where({ wait_event_type: "Lock" });
+      await eventually(async () => (await blocked.clone()).length > 0);
+      let shown = 0;
+      const show = async (): Promise<void> => {
+        for (; shown < 5; shown += 1) await app.get(at.base, { token });
+      };
+      const showing = show();
+      await eventually(() => shown === 5, 10_000);
+      await showing;
+    } finally {
+      await holding.rollback();
+      leaving.abort();
+      await Promise.all(flood);
+    }
+  });
 });
