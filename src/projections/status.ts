@@ -83,7 +83,9 @@ export function areProjectionsReady(statuses: readonly ProjectionStatus[]): bool
 
 async function ageOfNext(store: EventStore, position: bigint, now: Date): Promise<number> {
   for await (const event of store.readAll({ ...readAfter(position), countMax: 1 })) {
-    return Math.max(0, now.getTime() - event.recordedAt.getTime()) / 1000;
+    // Both by the clock of the store: that of this machine may be another.
+    const storeMs = now.getTime() + store.clockAheadMs();
+    return Math.max(0, storeMs - event.recordedAt.getTime()) / 1000;
   }
   return 0;
 }

@@ -67,16 +67,25 @@ const ordered = (names: readonly string[]): readonly Member[] =>
 
 /**
  * SHA-256 of what an event says and where it stands in its stream. Not of its position and time of
- * storage: those belong to the store, and a log that was moved to another must still verify.
+ * storage: those belong to the store, and a log that was moved to another must still verify. Of an event of another
+ * application it is the SHA-256 of id, stream, revision and type: the client does not give the bytes that were stored.
  */
 export function eventDigest(event: Recorded): Buffer {
   const cached = digests.get(event);
   if (cached !== undefined) return cached;
-  const { id, stream, revision, type, data, metadata } = event;
-  const fields = { data, id, metadata, revision: String(revision), stream, type };
-  const digest = sha256(canonicalJson(fields));
+  const { id, stream, revision, type } = event;
+  const digest =
+    event.isForeign === true
+      ? sha256(canonicalJson({ id, revision: String(revision), stream, type }))
+      : wholeDigest(event);
   digests.set(event, digest);
   return digest;
+}
+
+/** The same of any event with its data and metadata. */
+export function wholeDigest({ id, stream, revision, type, data, metadata }: Recorded): Buffer {
+  const fields = { data, id, metadata, revision: String(revision), stream, type };
+  return sha256(canonicalJson(fields));
 }
 
 /** The audit and the tree need the same event's, one after another. */

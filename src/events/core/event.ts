@@ -86,6 +86,11 @@ export type Recorded<Event extends AnyEvent = AnyEvent> = Event &
     position: bigint;
     metadata: EventMetadata;
     recordedAt: Date;
+    /**
+     * Another application wrote it: it is in no stream of the service or lacks its envelope, so that `data` and
+     * `metadata` may be anything. Only who keeps account of the whole log gets such events.
+     */
+    isForeign?: true;
   }>;
 
 /** Event type name → schema of its data. */

@@ -10,11 +10,11 @@ export class RevisionConflict extends Error {
 
 /** The store cannot be reached or does not answer in time; whether an append happened is unknown. */
 export class StoreUnavailable extends Error {
-  override readonly name = "StoreUnavailable";
+  override readonly name: string = "StoreUnavailable";
 }
 
-/** The user of the service lacks rights in the store; docs/operations.md says which. */
-export class StoreDenied extends Error {
+/** The store refuses the user of the service, or what it asks for, until an operator changes that. */
+export class StoreDenied extends StoreUnavailable {
   override readonly name = "StoreDenied";
 }
 
@@ -38,10 +38,30 @@ export type SubscriptionItem =
   /** From here on items arrive as they are written. */
   | Readonly<{ kind: "caughtUp" }>;
 
+export type ReadAllOptions = Readonly<{
+  after?: bigint;
+  countMax?: number;
+  /** Gives events of other applications as well, each with `isForeign`. */
+  withForeign?: boolean;
+  /** With them, up to here, what lies in streams of the server and is of no type of its own. */
+  systemStreamsUpTo?: bigint;
+}>;
+
+export type SubscribeOptions = Readonly<{
+  after?: bigint | undefined;
+  signal: AbortSignal;
+  /** Gives events of other applications as well, each with `isForeign`; else they count as read. */
+  withForeign?: boolean;
+  /** Called when the store does not answer any more, with why, and without anything once it does again. */
+  onOutage?: (error?: Error) => void;
+}>;
+
 export type EventStore = Readonly<{
   /**
    * Appends all events or none. Repeating an append with the same event ids and the same expected
    * revision answers as the first time and writes nothing.
+   *
+   * Answers within five seconds.
    *
    * @throws RevisionConflict, StoreUnavailable, Refusal 422 `event.too_large`, `event.text_malformed`
    */
@@ -57,19 +77,24 @@ export type EventStore = Readonly<{
   readStream: (stream: string, fromRevision?: bigint, countMax?: number) => AsyncIterable<Recorded>;
   /** Events of a stream, newest first. */
   readStreamBackwards: (stream: string, countMax?: number) => AsyncIterable<Recorded>;
-  /** The log after `after` (from the start when undefined), system events left out. */
-  readAll: (options?: Readonly<{ after?: bigint; countMax?: number }>) => AsyncIterable<Recorded>;
-  /** Position of the newest event that is not a system event; undefined for an empty log. */
+  /**
+   * The log after `after` (from the start when undefined). Left out are events of the server itself, whose stream or
+   * type begins with `$`, and of other applications.
+   */
+  readAll: (options?: ReadAllOptions) => AsyncIterable<Recorded>;
+  /** Position of the newest event that is not the server's own; undefined for an empty log. */
   head: () => Promise<bigint | undefined>;
   /** Position of the newest event of all, system events included; undefined for an empty log. */
   end: () => Promise<bigint | undefined>;
   /**
-   * Catch-up then live, without loss or repetition, system events left out. Resubscribes by itself
+   * Catch-up then live, without loss or repetition, of what `readAll` gives. Resubscribes by itself
    * after an outage, from the last item given. Ends when the signal aborts.
+   *
+   * @throws StoreDenied, UnsupportedServer
    */
-  subscribeAll: (
-    options: Readonly<{ after?: bigint | undefined; signal: AbortSignal }>,
-  ) => AsyncIterable<SubscriptionItem>;
+  subscribeAll: (options: SubscribeOptions) => AsyncIterable<SubscriptionItem>;
+  /** How far the clock of the store is ahead of that of this machine, in milliseconds, as the last appends show it. */
+  clockAheadMs: () => number;
   /**
    * @throws StoreUnavailable when the store does not answer within the limit; UnsupportedServer, as every other
    *   call does then

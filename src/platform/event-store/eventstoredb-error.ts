@@ -1,10 +1,14 @@
 import {
   AccessDeniedError,
+  DeadlineExceededError,
   isCommandError,
+  MaxAppendSizeExceededError,
+  TimeoutError,
   WrongExpectedVersionError,
 } from "@eventstore/db-client";
 import { status } from "@grpc/grpc-js";
 
+import { Refusal } from "../refusal.ts";
 import { RevisionConflict, StoreDenied, StoreUnavailable } from "./event-store.ts";
 
 /** Types of the client's errors after which the same call may succeed later. */
@@ -28,8 +32,11 @@ const outageCodes: ReadonlySet<number> = new Set([
 /** Plain errors the client throws while its connection is being replaced. */
 const outageMessage = /^Failed to discover|channel (?:has been|is) (?:shut down|closed)/i;
 
+/** What a server says of a position in $all at which no event begins. */
+const noPosition = /Unexpected \w*ReadAllResult: Error/;
+
 /** What servers of a cluster say, with a status that fits no outage, while they choose a leader or start. */
-const notReadyMessage = /No leader info available|Server Is Not Ready/i;
+const notReadyMessage = /No leader info available|Server Is (?:Not Ready|Busy)/i;
 
 /** The client's error in the port's words; what is neither a conflict nor an outage stays as it is. */
 export function storeError(error: unknown): Error {
@@ -39,10 +46,25 @@ export function storeError(error: unknown): Error {
     const text = `${streamName} is at ${actualVersion}, not at ${expectedVersion}`;
     return new RevisionConflict(text, { cause: error });
   }
-  if (error instanceof AccessDeniedError) {
+  if (error instanceof MaxAppendSizeExceededError) {
+    const message = `The event store takes no more than ${error.maxAppendSize} bytes at once.`;
+    return new Refusal("unprocessable", "event.too_large", message);
+  }
+  const code = codeOf(error);
+  if (code === status.UNAUTHENTICATED) {
     const text =
-      "EventStoreDB denies access; docs/operations.md says what its user has to be granted";
+      "EventStoreDB denies access: it does not know the user in EVENTSTORE_URL, or the password is wrong";
     return new StoreDenied(text, { cause: error });
+  }
+  if (error instanceof AccessDeniedError || code === status.PERMISSION_DENIED) {
+    const text =
+      "EventStoreDB denies access: its user lacks a right; docs/operations.md says what has to be granted";
+    return new StoreDenied(text, { cause: error });
+  }
+  if (code === status.UNKNOWN && noPosition.test(error.message)) {
+    const text =
+      "The log has no event at a position that was read before: it is another one, or was restored";
+    return new Error(text, { cause: error });
   }
   if (isOutage(error)) {
     return new StoreUnavailable(error.message || "The event store did not answer", {
@@ -55,10 +77,22 @@ export function storeError(error: unknown): Error {
 function isOutage(error: Error): boolean {
   if (notReadyMessage.test(error.message)) return true;
   if (isCommandError(error) && outageTypes.has(error.type)) return true;
-  const code: unknown = "code" in error ? error.code : undefined;
+  const code = codeOf(error);
   if (typeof code === "number") return outageCodes.has(code);
   return outageMessage.test(error.message);
 }
+
+/** The call was ended on this side, with its connection. */
+export const isGivenUp = (error: unknown): boolean =>
+  error instanceof StoreUnavailable && codeOf(error.cause) === status.CANCELLED;
+
+const codeOf = (error: unknown): unknown =>
+  error instanceof Error && "code" in error ? error.code : undefined;
+
+/** The server did not finish an append in its own time: the same one may be under way. */
+export const isTimeout = (error: unknown): boolean =>
+  error instanceof StoreUnavailable &&
+  (error.cause instanceof DeadlineExceededError || error.cause instanceof TimeoutError);
 
 /**
  * The call was never sent: the client closed the channel between the choice of it and the start of the call. The next

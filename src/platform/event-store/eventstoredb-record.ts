@@ -1,15 +1,13 @@
 import type { RecordedEvent } from "@eventstore/db-client";
 
 import type { Recorded } from "../../events/core/event.ts";
-
-/** Events of the store itself: metadata, tombstones, statistics. */
-export const isSystemEvent = (type: string): boolean => type.startsWith("$");
+import { isForeign } from "./event-owner.ts";
 
 export function recordedOf(event: RecordedEvent): Recorded {
   if (event.position === undefined) {
     throw new Error(`The event store gave no position for ${event.id}; it is too old`);
   }
-  // The envelope was checked when the event was made; slices parse the data when they decode it.
+  // Slices parse the data when they decode it.
   return {
     id: event.id,
     type: event.type,
@@ -19,5 +17,8 @@ export function recordedOf(event: RecordedEvent): Recorded {
     revision: event.revision,
     position: event.position.commit,
     recordedAt: event.created,
+    ...(isForeign({ stream: event.streamId, metadata: event.metadata }, event.isJson) && foreign),
   } as unknown as Recorded;
 }
+
+const foreign = { isForeign: true } as const;

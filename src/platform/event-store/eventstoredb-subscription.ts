@@ -6,7 +6,14 @@ import {
   START,
 } from "@eventstore/db-client";
 
-import { StoreUnavailable, type SubscriptionItem } from "./event-store.ts";
+import type { Connection } from "./connection.ts";
+import { isSystemEvent } from "./event-owner.ts";
+import {
+  StoreDenied,
+  StoreUnavailable,
+  type SubscribeOptions,
+  type SubscriptionItem,
+} from "./event-store.ts";
 import { storeError } from "./eventstoredb-error.ts";
 import { recordedOf } from "./eventstoredb-record.ts";
 import { mustBeSupported } from "./server-version.ts";
@@ -25,71 +32,74 @@ const resubscribeDelayMs = { first: 100, max: 5_000 };
  */
 const positionsEnd = 2n ** 63n;
 
-/** Position of an event or a checkpoint, as the server reports it. */
-type Place = Readonly<{ commit: bigint; prepare: bigint }>;
-
 /**
- * The position that says no more than both of a checkpoint do. Where `prepare` lies before `commit`, an event
- * committed at `commit` may come still, and to go on after (commit, commit) would miss it; going on after
- * (prepare, prepare) looks again at what lies between. See docs/adr/0004-checkpoint.md.
- */
-const reachedAt = ({ commit, prepare }: Place): bigint => (prepare < commit ? prepare : commit);
-
-/** The client in use, and the handler of its failures, which may replace it. */
-export type Clients = Readonly<{
-  current: () => EventStoreDBClient;
-  onError: (client: EventStoreDBClient, error: unknown) => void;
-}>;
-
-/**
- * All of the log after `after`, for ever: the client's own subscriptions end with the connection,
+ * All of the log after a position, for ever: the client's own subscriptions end with the connection,
  * so this one begins again after the last item it gave.
  */
 export async function* subscribeAll(
-  { current, onError }: Clients,
-  after: bigint | undefined,
-  signal: AbortSignal,
+  { current, onError, calls }: Pick<Connection, "current" | "onError" | "calls">,
+  { after, signal, withForeign = false, onOutage }: SubscribeOptions,
 ): AsyncGenerator<SubscriptionItem> {
-  let place = after === undefined ? undefined : { commit: after, prepare: after };
+  let position = after;
   let delayMs = resubscribeDelayMs.first;
-  while (!signal.aborted) {
-    const client = current();
-    try {
-      await mustBeSupported(client);
-      for await (const { item, at } of subscribeOnce(client, place, signal)) {
-        delayMs = resubscribeDelayMs.first;
-        place = at ?? place;
-        yield item;
+  let isOut = false;
+  const hold = await calls.enter({ signal }).catch((error: unknown) => {
+    if (signal.aborted) return undefined;
+    throw error;
+  });
+  try {
+    while (!signal.aborted) {
+      const client = current();
+      try {
+        await mustBeSupported(client);
+        for await (const item of subscribeOnce(client, position, signal)) {
+          if (isOut) onOutage?.();
+          isOut = false;
+          delayMs = resubscribeDelayMs.first;
+          const given = withForeign ? item : withoutForeign(item);
+          if (given.kind !== "caughtUp") {
+            position = given.kind === "event" ? given.event.position : given.position;
+          }
+          yield given;
+        }
+      } catch (error) {
+        onError(client, error);
+        if (!(error instanceof StoreUnavailable) || error instanceof StoreDenied) throw error;
+        if (!isOut) onOutage?.(error);
+        isOut = true;
       }
-    } catch (error) {
-      onError(client, error);
-      if (!(error instanceof StoreUnavailable)) throw error;
+      // Aborting ends the wait by an error that says nothing new.
+      await sleep(delayMs, undefined, { signal }).catch(() => undefined);
+      delayMs = Math.min(delayMs * 2, resubscribeDelayMs.max);
     }
-    // Aborting ends the wait by an error that says nothing new.
-    await sleep(delayMs, undefined, { signal }).catch(() => undefined);
-    delayMs = Math.min(delayMs * 2, resubscribeDelayMs.max);
+  } finally {
+    hold?.leave();
   }
 }
 
-type Placed = Readonly<{ item: SubscriptionItem; at?: Place | undefined }>;
+function withoutForeign(item: SubscriptionItem): SubscriptionItem {
+  if (item.kind !== "event" || item.event.isForeign !== true) return item;
+  return { kind: "checkpoint", position: item.event.position };
+}
 
 async function* subscribeOnce(
   client: EventStoreDBClient,
-  after: Place | undefined,
+  after: bigint | undefined,
   signal: AbortSignal,
-): AsyncGenerator<Placed> {
+): AsyncGenerator<SubscriptionItem> {
   const filter = excludeSystemEvents({
     checkpointInterval,
-    // Into the stream of events itself: the callback alone would overtake those still in flight.
-    checkpointReached: (subscription, { commit, prepare }) => {
+    // Into the stream of events itself: the callback alone would overtake those still in flight. While it catches up,
+    // a server says no more of a checkpoint than where it has read to: its other number is then 0.
+    checkpointReached: (subscription, { commit }) => {
       if (commit >= positionsEnd) return;
-      const item = { kind: "checkpoint", position: reachedAt({ commit, prepare }) } as const;
-      subscription.push({ item, at: { commit, prepare } } satisfies Placed);
+      subscription.push({ kind: "checkpoint", position: commit } satisfies SubscriptionItem);
     },
   });
-  const subscription = client.subscribeToAll({ fromPosition: after ?? START, filter }, readAhead);
+  const fromPosition = after === undefined ? START : { commit: after, prepare: after };
+  const subscription = client.subscribeToAll({ fromPosition, filter }, readAhead);
   subscription.on("caughtUp", () => {
-    subscription.push({ item: { kind: "caughtUp" } } satisfies Placed);
+    subscription.push({ kind: "caughtUp" } satisfies SubscriptionItem);
   });
   // The loop below receives errors; one after its end has no receiver and must not throw.
   subscription.on("error", () => undefined);
@@ -97,13 +107,16 @@ async function* subscribeOnce(
     subscription.destroy();
   };
   signal.addEventListener("abort", stop, { once: true });
-  const items: AsyncIterable<AllStreamResolvedEvent | Placed> = subscription;
+  const items: AsyncIterable<AllStreamResolvedEvent | SubscriptionItem> = subscription;
   try {
     if (signal.aborted) return;
     for await (const given of items) {
-      if ("item" in given) yield given;
+      if ("kind" in given) yield given;
       else if (given.event !== undefined) {
-        yield { item: { kind: "event", event: recordedOf(given.event) }, at: given.event.position };
+        const event = recordedOf(given.event);
+        // The server filters by the type alone.
+        if (isSystemEvent(event)) yield { kind: "checkpoint", position: event.position };
+        else yield { kind: "event", event };
       }
     }
   } catch (error) {

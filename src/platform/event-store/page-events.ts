@@ -1,5 +1,6 @@
 import type { Recorded } from "../../events/core/event.ts";
 import { type Bits, numberOf, readResponse } from "./event-message.ts";
+import { isForeign } from "./event-owner.ts";
 
 /** What the library makes of a message; fields that it lacks have their default values. */
 type Page = Readonly<{ event: readonly Readonly<{ event: RecordedEvent | null }>[] }>;
@@ -24,17 +25,21 @@ export function eventsIn(message: Buffer): readonly Recorded[] {
 
 function recordedIn(event: RecordedEvent): Recorded {
   const { type = "", created = "", "content-type": contentType } = event.metadata;
-  const [data, metadata] = [Buffer.from(event.data), Buffer.from(event.customMetadata)];
-  // The envelope was checked when the event was made; slices parse the data when they decode it.
+  const [data, bytes] = [Buffer.from(event.data), Buffer.from(event.customMetadata)];
+  const isJson = contentType === "application/json";
+  const metadata = bytes.length === 0 ? undefined : jsonIn(bytes, "bytes");
+  const stream = event.streamIdentifier?.streamName ?? "";
+  // Slices parse the data when they decode it.
   return {
     id: event.id?.string ?? "",
     type,
-    data: contentType === "application/json" ? jsonIn(data, "text") : data,
-    metadata: metadata.length === 0 ? undefined : jsonIn(metadata, "bytes"),
-    stream: event.streamIdentifier?.streamName ?? "",
+    data: isJson ? jsonIn(data, "text") : data,
+    metadata,
+    stream,
     revision: numberOf(event.streamRevision),
     position: numberOf(event.commitPosition),
     recordedAt: new Date(Number(created.slice(0, -digitsBelowMs))),
+    ...(isForeign({ stream, metadata }, isJson) && { isForeign: true }),
   } as unknown as Recorded;
 }
 

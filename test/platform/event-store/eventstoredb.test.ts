@@ -8,7 +8,7 @@ import {
 } from "../../../src/platform/event-store/event-store.ts";
 import { openEventStore } from "../../../src/platform/event-store/eventstoredb.ts";
 import { eventually } from "../../support/app/eventually.ts";
-import { testEventStore } from "../../support/store/event-store.ts";
+import { isRealServer, testEventStore } from "../../support/store/event-store.ts";
 import { collect, newEvent, newStream } from "../../support/store/test-event.ts";
 
 const { store, url } = await testEventStore();
@@ -145,12 +145,14 @@ describe("a subscription by the port", () => {
     expect(given.slice(0, 3).at(-1)).to.equal(second.position);
     const caughtUp = items.findIndex(({ kind }) => kind === "caughtUp");
     const before = items.slice(0, caughtUp);
-    // The checkpoint covers the system event after the last one given, so it is not read again.
+    expect(positions(items.slice(caughtUp)).at(-1)).to.equal(live.position);
+    // The checkpoint covers the system event after the last one given, so it is not read again. EventStoreDB gives one
+    // only every so many events.
+    if (isRealServer) return;
     const checkpoint = before.findLast((item) => item.kind === "checkpoint");
     expect(checkpoint?.kind === "checkpoint" && checkpoint.position > second.position).to.equal(
       true,
     );
-    expect(positions(items.slice(caughtUp)).at(-1)).to.equal(live.position);
   });
 
   it("gives checkpoints in their place among the events, however slow the reader", async () => {

@@ -5,7 +5,8 @@ import { expect } from "chai";
 
 import { eventBytes } from "../../../src/embedded/event-store/event-bytes.ts";
 import type { Recorded } from "../../../src/events/core/event.ts";
-import { clientOf, openEventStore } from "../../../src/platform/event-store/eventstoredb.ts";
+import { clientOf } from "../../../src/platform/event-store/connection.ts";
+import { openEventStore } from "../../../src/platform/event-store/eventstoredb.ts";
 import { recordedOf } from "../../../src/platform/event-store/eventstoredb-record.ts";
 import { eventsIn } from "../../../src/platform/event-store/page-events.ts";
 import { readPages } from "../../../src/platform/event-store/page-reader.ts";

@@ -38,11 +38,18 @@ export async function openTestEventStore(
 }
 
 /** The same server by the official client itself, for what the port does not offer. */
-export async function testEventStoreClient(): Promise<EventStoreDBClient> {
-  const client = EventStoreDBClient.connectionString(await serverUrl());
+export const testEventStoreClient = async (): Promise<EventStoreDBClient> =>
+  testEventStoreClientOf(await serverUrl());
+
+/** The same of a server that a test has already; closed when the file ends. */
+export function testEventStoreClientOf(url: string): EventStoreDBClient {
+  const client = EventStoreDBClient.connectionString(url);
   after(() => client.dispose());
   return client;
 }
+
+/** Whether the tests run against a server that is not the embedded one. */
+export const isRealServer: boolean = (process.env["EVENTSTORE_URL"] ?? "") !== "";
 
 function externalUrl(): string | undefined {
   const { EVENTSTORE_URL: url } = process.env;

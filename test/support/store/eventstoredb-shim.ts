@@ -12,8 +12,11 @@ import {
 } from "@grpc/grpc-js";
 
 import { getSupportedMethods } from "../../../src/embedded/event-store/cluster-service.ts";
+import type { Failure } from "../../../src/embedded/event-store/failure.ts";
+import { statusOf } from "../../../src/embedded/event-store/status.ts";
 import { pageMethod } from "../../../src/platform/event-store/page-method.ts";
 import { eventually } from "../app/eventually.ts";
+import { metadata } from "./test-event.ts";
 
 type Answer = InstanceType<typeof streamsPb.ReadResp>;
 type Call = ServerWritableStream<InstanceType<typeof ReadReq>, Answer>;
@@ -106,17 +109,39 @@ export const confirmed = (): Answer =>
     new streamsPb.ReadResp.SubscriptionConfirmation().setSubscriptionId("shim"),
   );
 
+/** That the events were stored before, and are no longer where they were. */
+export const appendedSomewhere = (
+  request: InstanceType<typeof streamsPb.BatchAppendReq>,
+): InstanceType<typeof streamsPb.BatchAppendResp> =>
+  new streamsPb.BatchAppendResp()
+    .setCorrelationId(request.getCorrelationId())
+    .setSuccess(
+      new streamsPb.BatchAppendResp.Success()
+        .setCurrentRevision("0")
+        .setNoPosition(new sharedPb.Empty()),
+    );
+
+/** That an append failed. */
+export const refused = (
+  request: InstanceType<typeof streamsPb.BatchAppendReq>,
+  failure: Failure,
+): InstanceType<typeof streamsPb.BatchAppendResp> =>
+  new streamsPb.BatchAppendResp()
+    .setCorrelationId(request.getCorrelationId())
+    .setStreamIdentifier(request.getOptions()?.getStreamIdentifier())
+    .setError(statusOf(failure));
+
 /** An event whose data is `{}`, where an event is in $all. */
-export const eventAt = (commit: bigint, prepare: bigint): Answer => {
+export const eventAt = (commit: bigint, prepare: bigint, type = "Shown"): Answer => {
   const recorded = new streamsPb.ReadResp.ReadEvent.RecordedEvent()
     .setId(new sharedPb.UUID().setString(randomUUID()))
     .setStreamIdentifier(new sharedPb.StreamIdentifier().setStreamName(Buffer.from("shim-1")))
     .setCommitPosition(String(commit))
     .setPreparePosition(String(prepare))
     .setData(Buffer.from("{}"))
-    .setCustomMetadata(Buffer.from("{}"));
+    .setCustomMetadata(Buffer.from(JSON.stringify(metadata)));
   const properties = recorded.getMetadataMap();
-  properties.set("type", "Shown").set("content-type", "application/json").set("created", "0");
+  properties.set("type", type).set("content-type", "application/json").set("created", "0");
   return new streamsPb.ReadResp().setEvent(
     new streamsPb.ReadResp.ReadEvent().setEvent(recorded).setCommitPosition(String(commit)),
   );

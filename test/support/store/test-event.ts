@@ -22,7 +22,8 @@ export function newEvent(n = 0, type = "Tested"): NewEvent {
   return { id: randomUUID(), type, data: { n }, metadata };
 }
 
-const metadata: EventMetadata = {
+/** The envelope of the events above. */
+export const metadata: EventMetadata = {
   actor: { userId: null, alias: null, via: "system", tokenId: null },
   ip: null,
   correlationId: "test",
