@@ -1,8 +1,13 @@
+import { setTimeout as delay } from "node:timers/promises";
 import { parseArgs } from "node:util";
+import type { Knex } from "knex";
 import { ConfigError } from "../config.ts";
 import { logKeyOf } from "../platform/key/log-key.ts";
 import { checkHead } from "../projections/audit/head-check.ts";
 import { checkLog, type LogCheck, type Mark } from "../projections/audit/log-check.ts";
+import { logTreeProjection } from "../projections/audit/log-tree.ts";
+import { beforeEverything, readCheckpoints } from "../projections/core/checkpoint.ts";
+import { countedWholeUpTo } from "../projections/core/whole-log.ts";
 import { readHead, type SavedHead } from "./saved-head.ts";
 import { stopSignal } from "./stop-signal.ts";
 import { withStores } from "./stores.ts";
@@ -27,11 +32,12 @@ export async function runVerify(args: readonly string[]): Promise<number> {
   const { signal } = stopSignal(closeLimitMs);
   const isHead = head === undefined || (await isHeadOfLog(head, signal));
   if (isHead === undefined) return exitDiffers;
-  const check = await withStores("audit", ({ db, store }) =>
-    checkLog({ db, store }, { signal, onProgress, ...expected }),
-  );
+  const check = await withStores("audit", async ({ db, store }) => {
+    await untilCounted(db, await store.head(), signal);
+    return checkLog({ db, store }, { signal, onProgress, ...expected });
+  });
   if (process.stderr.isTTY) write(process.stderr, "\r\x1b[K");
-  const isEqual = check.equal && isHead;
+  const isEqual = check.equal && isHead && check.newer === undefined;
   const text = check.equal && !isHead ? rebuiltSince : verdict(check);
   write(isEqual ? process.stdout : process.stderr, `${text}\n`);
   return isEqual ? 0 : exitDiffers;
@@ -41,14 +47,32 @@ const rebuiltSince =
   "The read models agree with the log as it is now, so they do not show where it differs: they were built again " +
   "after a change, or the head is of a log that parted from this one. A head that was kept earlier narrows it down.";
 
+/** Events that have just been appended are in the tree within moments, while the service runs. */
+async function untilCounted(
+  db: Knex,
+  head: bigint | undefined,
+  signal: AbortSignal,
+): Promise<void> {
+  const until = performance.now() + countedWithinMs;
+  for (;;) {
+    const tree = (await readCheckpoints(db)).find(({ name }) => name === logTreeProjection.name);
+    if (tree?.state !== "live" || tree.position >= (head ?? beforeEverything)) return;
+    if (performance.now() > until) return;
+    await delay(countedPollMs, undefined, { signal });
+  }
+}
+
+const countedWithinMs = 5_000;
+const countedPollMs = 50;
+
 /** Undefined for a head that this instance did not sign: it proves nothing. */
 async function isHeadOfLog(head: SavedHead, signal: AbortSignal): Promise<boolean | undefined> {
-  return withStores("audit", async ({ store, vault }) => {
+  return withStores("audit", async ({ db, store, vault }) => {
     if (!logKeyOf(vault, head.origin).isSignature(head, head.signature)) {
       write(process.stderr, "The head was not signed by this instance, or was changed since.\n");
       return undefined;
     }
-    const check = await checkHead(store, head, signal);
+    const check = await checkHead(store, head, signal, await countedWholeUpTo(db));
     const text = check.equal
       ? `The first ${head.size} events are those that the head of ${head.timestamp} was signed for.`
       : `The log is not what the head of ${head.timestamp} was signed for: ` +
@@ -66,6 +90,12 @@ function onProgress(events: bigint, ofEvents: bigint): void {
 function verdict(check: LogCheck): string {
   if (!check.equal) return `The log was changed: ${check.first}.`;
   const { size, root } = check.head;
+  if (check.newer !== undefined) {
+    return (
+      `The first ${size} events of the log are unchanged. ${check.newer} newer ones are not proved: the read model ` +
+      "log_tree has not come to them, see ledgerforge doctor."
+    );
+  }
   return `The log is unchanged: ${size} events.\n${size}:${root.toString("hex")}`;
 }
 

@@ -5,6 +5,7 @@ import type { Blobs } from "../platform/blob/blobs.ts";
 import { openBlobs } from "../platform/blob/open.ts";
 import { isMigrated } from "../platform/migrate.ts";
 import { allProjections } from "../projections/all.ts";
+import { foreignEvents } from "../projections/audit/foreign-event.ts";
 import { checkLog } from "../projections/audit/log-check.ts";
 import { findLostKeys } from "../projections/audit/lost-keys.ts";
 import { rebuild } from "../projections/core/rebuild.ts";
@@ -216,6 +217,13 @@ async function* examineLog(stores: Stores, options: Options): AsyncGenerator<Fin
   if (!check.equal) {
     const problem = `changed after it was written: ${check.first}`;
     yield { subject: "log", problem, repaired: false };
+  }
+  const foreign = await foreignEvents(db);
+  if (foreign !== undefined) {
+    clear();
+    const { events, first_position, first_type, first_stream } = foreign;
+    const text = `log: holds ${events} events of other applications, which are left out; the first is ${first_type} at ${first_position} in ${first_stream}`;
+    write(process.stdout, `${printable(text)}\n`);
   }
   for (const { name, state, lagPositions } of await projectionStatuses(db, store, new Date())) {
     if (state === "live") continue;

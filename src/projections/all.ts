@@ -4,6 +4,7 @@ import { agentProjection } from "./agent/agent.ts";
 import { artifactProjection } from "./agent/artifact.ts";
 import { jobLogProjection } from "./agent/job-log.ts";
 import { auditEntryProjection } from "./audit/entry.ts";
+import { foreignEventProjection } from "./audit/foreign-event.ts";
 import { logTreeProjection } from "./audit/log-tree.ts";
 import { containerManifestProjection } from "./container/manifest.ts";
 import type { Projection } from "./core/projection.ts";
@@ -68,6 +69,7 @@ export const allProjections: readonly Projection[] = [
   environmentProjection,
   externalIdentityProjection,
   followProjection,
+  foreignEventProjection,
   gitRefProjection,
   gpgKeyProjection,
   invitationProjection,

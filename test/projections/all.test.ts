@@ -117,7 +117,7 @@ function oneByOne({ types }: Projection, events: readonly Recorded[]): readonly 
   return batches.filter((batch) => batch.length > 0);
 }
 
-/** The frozen examples of every slice as one log, those of a slice thing by thing. */
+/** The frozen examples of every slice as one log, those of a slice thing by thing, and one of another application. */
 async function recordedExamples(): Promise<readonly Recorded[]> {
   const written: (readonly [string, AnyEvent])[] = [];
   for (const slice of Object.keys(slices)) {
@@ -130,7 +130,10 @@ async function recordedExamples(): Promise<readonly Recorded[]> {
       written.push([`${category}-${id}`, event]);
     }
   }
-  return history(...written);
+  const [foreign] = history(["orders-1", { type: "Ordered", data: {} }]);
+  const log = history(...written);
+  const position = (log.at(-1)?.position ?? 0n) + 1n;
+  return [...log, { ...(foreign as Recorded), position, isForeign: true }];
 }
 
 function categoryOf(slice: string): string {

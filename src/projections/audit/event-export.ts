@@ -11,7 +11,10 @@ const secretField = /password|secret|tokenHash/i;
  * Every event as a line of JSON, in order. Personal data is in clear, or null once forgotten. What
  * is sealed for a project, and every field that holds a secret, is null: an export travels.
  */
-export async function* exportEvents(store: EventStore, open: Open): AsyncGenerator<string> {
+export async function* exportEvents(
+  store: Pick<EventStore, "readAll">,
+  open: Open,
+): AsyncGenerator<string> {
   for await (const event of store.readAll()) yield JSON.stringify(await exported(event, open));
 }
 

@@ -11,17 +11,21 @@ export type HeadCheck = Readonly<
 /**
  * Computes the tree over the log again, from the log alone, and compares it with a head that was kept
  * outside. Holds one hash a level.
+ *
+ * @param wholeUpTo up to where every event counts with its data; see `countedWholeUpTo`
  */
 export async function checkHead(
   store: Pick<EventStore, "readAll">,
   head: TreeHead,
   signal: AbortSignal,
+  wholeUpTo = -1n,
 ): Promise<HeadCheck> {
   const tree = new GrowingTree();
   if (head.size > 0n) {
-    for await (const event of store.readAll()) {
+    const whole = { withForeign: true, systemStreamsUpTo: wholeUpTo };
+    for await (const event of store.readAll(whole)) {
       signal.throwIfAborted();
-      tree.add(leafOf(event));
+      tree.add(leafOf(event, wholeUpTo));
       if (tree.size === head.size) break;
     }
   }

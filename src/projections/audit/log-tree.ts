@@ -1,11 +1,12 @@
 import type { Knex } from "knex";
-import { eventDigest } from "../../events/core/canonical.ts";
+import { eventDigest, wholeDigest } from "../../events/core/canonical.ts";
 import type { Recorded } from "../../events/core/event.ts";
 import { invariant } from "../../platform/invariant.ts";
 import { put } from "../core/change.ts";
 import { everyType } from "../core/every-type.ts";
 import type { Projection, Tx } from "../core/projection.ts";
 import { column, defineTable, type RowOf } from "../core/table.ts";
+import { countedWholeUpTo } from "../core/whole-log.ts";
 import { write } from "../core/write.ts";
 import { mustBeCurrent } from "../progress/current.ts";
 import {
@@ -61,11 +62,22 @@ export const logTreeProjection: Projection = {
   version: 3,
   tables: [heads, leaves, nodes],
   types: everyType,
+  takesForeign: true,
   apply,
 };
 
-/** An event as a leaf: of what it says and where it stands in its stream, whatever store it is in. */
-export const leafOf = (event: Recorded): Buffer => leafHash(eventDigest(event));
+/**
+ * An event as a leaf: of what it says and where it stands in its stream, whatever store it is in. Of an event of another
+ * application only the latter.
+ *
+ * @param wholeUpTo up to where every event counts with its data; see `countedWholeUpTo`
+ */
+export const leafOf = (event: Recorded, wholeUpTo = -1n): Buffer =>
+  leafHash(
+    event.isForeign === true && event.position <= wholeUpTo
+      ? wholeDigest(event)
+      : eventDigest(event),
+  );
 
 async function apply(tx: Tx, events: readonly Recorded[]): Promise<void> {
   const head = await tx<HeadRow>("log_tree_head").first("size", "position", "edge");
@@ -74,8 +86,10 @@ async function apply(tx: Tx, events: readonly Recorded[]): Promise<void> {
   const last = fresh.at(-1);
   if (last === undefined) return;
   const tree = head === undefined ? new GrowingTree() : treeAt(head);
+  const hasForeign = fresh.some(({ isForeign }) => isForeign === true);
+  const wholeUpTo = hasForeign ? await countedWholeUpTo(tx) : undefined;
   const changes = fresh.flatMap((event) => {
-    const hash = leafOf(event);
+    const hash = leafOf(event, wholeUpTo);
     const leaf = put(leaves, { index: tree.size, position: event.position, hash });
     return [
       leaf,

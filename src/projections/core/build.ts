@@ -1,7 +1,7 @@
 import type { Knex } from "knex";
 
 import type { Recorded } from "../../events/core/event.ts";
-import type { EventStore } from "../../platform/event-store/event-store.ts";
+import type { EventStore, ReadAllOptions } from "../../platform/event-store/event-store.ts";
 import { Limit } from "../../platform/limit.ts";
 import { beforeEverything, readAfter } from "./checkpoint.ts";
 import { inSchema } from "./install.ts";
@@ -73,8 +73,9 @@ export async function finishTables({ next, schema, projections }: Building): Pro
 export async function* pages(
   store: EventStore,
   after: bigint,
+  options: ReadAllOptions = {},
 ): AsyncGenerator<readonly Recorded[]> {
-  const events = store.readAll(readAfter(after))[Symbol.asyncIterator]();
+  const events = store.readAll({ ...options, ...readAfter(after) })[Symbol.asyncIterator]();
   try {
     let reading = readPage(events);
     for (;;) {
@@ -97,7 +98,8 @@ async function readPage(events: AsyncIterator<Recorded>): Promise<readonly Recor
     const { done, value } = await events.next();
     if (done === true) break;
     page.push(value);
-    length += textLength(value.data);
+    // Those of other applications may be nested as deep as they like.
+    length += value.isForeign === true ? 0 : textLength(value.data);
   }
   return page;
 }

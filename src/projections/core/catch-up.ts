@@ -8,6 +8,7 @@ import { join } from "./join.ts";
 import { applyAfter, type Projection } from "./projection.ts";
 import { rebuild } from "./rebuild.ts";
 import { brief, mayPass } from "./retry.ts";
+import { wholeLog } from "./whole-log.ts";
 
 const pageEventsMax = 500;
 const lookMs = 1_000;
@@ -75,7 +76,7 @@ async function applyNextPage(
   if (stored?.state !== "behind") return undefined;
   const after = stored.position;
   const page: Recorded[] = [];
-  const options = { ...readAfter(after), countMax: pageEventsMax };
+  const options = { ...(await wholeLog(db)), ...readAfter(after), countMax: pageEventsMax };
   for await (const event of store.readAll(options)) page.push(event);
   const position = page.at(-1)?.position ?? after;
   return db.transaction(async (tx) => {

@@ -1,10 +1,11 @@
 import type { Recorded } from "../../events/core/event.ts";
-import type { EventStore } from "../../platform/event-store/event-store.ts";
+import type { EventStore, ReadAllOptions } from "../../platform/event-store/event-store.ts";
 import { announceReread } from "./announce.ts";
 import { type CheckpointRow, lockFeed, readAfter, type StoredCheckpoint } from "./checkpoint.ts";
 import type { FeedDeps } from "./feed.ts";
 import { inSchema } from "./install.ts";
 import { applyAfter, type Projection, type Tx } from "./projection.ts";
+import { wholeLog } from "./whole-log.ts";
 
 /** What may be left to apply while everything else waits. */
 export const restEventsMax = 500;
@@ -32,7 +33,8 @@ export async function join(deps: FeedDeps, projection: Projection, built: Built)
       .forUpdate()
       .first();
     if (row === undefined) return false;
-    const rest = await readRest(deps.store, built.position, fed);
+    const options = { ...(await wholeLog(tx)), countMax: restEventsMax + 1 };
+    const rest = await readRest(deps.store, { after: built.position, upTo: fed }, options);
     if (rest.length > restEventsMax) return false;
     await inSchema(tx, built.schema, () =>
       applyAfter(tx, projection, built.position, rest, deps.context),
@@ -51,14 +53,13 @@ export async function join(deps: FeedDeps, projection: Projection, built: Built)
 /** Up to where the feed is; one more than allowed at most. */
 async function readRest(
   store: EventStore,
-  position: bigint,
-  fed: bigint,
+  { after, upTo }: Readonly<{ after: bigint; upTo: bigint }>,
+  options: ReadAllOptions,
 ): Promise<readonly Recorded[]> {
   const rest: Recorded[] = [];
-  if (position >= fed) return rest;
-  const options = { ...readAfter(position), countMax: restEventsMax + 1 };
-  for await (const event of store.readAll(options)) {
-    if (event.position > fed) break;
+  if (after >= upTo) return rest;
+  for await (const event of store.readAll({ ...options, ...readAfter(after) })) {
+    if (event.position > upTo) break;
     rest.push(event);
   }
   return rest;

@@ -26,6 +26,8 @@ export type Projection = Readonly<{
   tables: readonly AnyTable[];
   /** Types of events it handles; others move only its checkpoint. */
   types: ReadonlySet<string>;
+  /** Whether it keeps account of events of other applications as well. */
+  takesForeign?: true;
   /** Applies events of these types, in the order of the log. Applied again, they change nothing. */
   apply: (tx: Tx, events: readonly Recorded[], context: ProjectionContext) => Promise<void>;
   /** What processes keep copies of and must drop whenever this projection wrote; see announceChange. */
@@ -50,6 +52,9 @@ export class CannotApply extends Error {
   }
 }
 
+const takes = ({ types, takesForeign }: Projection, { type, isForeign }: Recorded): boolean =>
+  isForeign === true ? takesForeign === true : types.has(type);
+
 /**
  * Applies those of the events that the projection handles and that come after a position: the one way in which events
  * become rows, live, catching up, in a rebuild and for answers of the past.
@@ -63,9 +68,7 @@ export async function applyAfter(
   batch: readonly Recorded[],
   context: ProjectionContext,
 ): Promise<void> {
-  const events = batch.filter(
-    (event) => event.position > position && projection.types.has(event.type),
-  );
+  const events = batch.filter((event) => event.position > position && takes(projection, event));
   const last = events.at(-1);
   if (last === undefined) return;
   const { announces } = projection;

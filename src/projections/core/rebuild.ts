@@ -16,6 +16,7 @@ import { dropTables, installMissing, liveSchema } from "./install.ts";
 import { join, restEventsMax } from "./join.ts";
 import type { Projection, Tx } from "./projection.ts";
 import { type Comparison, compareTables } from "./verify.ts";
+import { wholeLog } from "./whole-log.ts";
 
 /** Where tables grow before they take the place of those in `read_model`. */
 export const nextSchema = "read_model_next";
@@ -131,7 +132,8 @@ async function buildToEnd(build: Build): Promise<void> {
 async function buildPass(build: Build, projections: readonly Projection[]): Promise<void> {
   const { deps, options, startedAt } = build;
   let head = (await deps.store.head()) ?? beforeEverything;
-  for await (const page of pages(deps.store, build.position)) {
+  const whole = await wholeLog(deps.db);
+  for await (const page of pages(deps.store, build.position, whole)) {
     options.signal.throwIfAborted();
     await applyPage({ ...build, projections }, page);
     build.position = page.at(-1)?.position ?? build.position;

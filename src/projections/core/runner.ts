@@ -1,9 +1,9 @@
 import type { Knex } from "knex";
 import { whileLeader } from "../../platform/postgres/leader.ts";
-import { batches } from "./batch.ts";
+import { type Batch, batches } from "./batch.ts";
 import { type CatchUpDeps, keepBringingUp } from "./catch-up.ts";
 import { beforeEverything, lockFeed, readCheckpoints } from "./checkpoint.ts";
-import { feed } from "./feed.ts";
+import { feed, type Log } from "./feed.ts";
 import { installMissing } from "./install.ts";
 import { untilLogReaches } from "./log-age.ts";
 import { brief, retry } from "./retry.ts";
@@ -34,13 +34,17 @@ async function lead(deps: CatchUpDeps, signal: AbortSignal): Promise<void> {
   const bringingUp = keepBringingUp(deps, until);
   try {
     const start = after === beforeEverything ? undefined : after;
-    const items = store.subscribeAll({ after: start, signal: until });
+    const items = store.subscribeAll({
+      ...{ after: start, signal: until, withForeign: true },
+      onOutage: (error) => reportOutage(log, error),
+    });
     for await (const batch of batches(items, after, batchEventsMax)) {
       const again = (error: unknown): void => {
         const message = "read models cannot be written, trying again";
         log.warn({ err: brief(error), position: batch.after }, message);
       };
       await retry(until, () => feed(deps, batch), again);
+      reportForeign(log, batch);
     }
   } catch (error) {
     if (!signal.aborted) throw error;
@@ -48,6 +52,21 @@ async function lead(deps: CatchUpDeps, signal: AbortSignal): Promise<void> {
     ended.abort();
     await bringingUp;
   }
+}
+
+function reportOutage(log: Log, error: Error | undefined): void {
+  if (error === undefined) log.info({}, "the event store answers again");
+  else log.warn({ err: brief(error) }, "the event store does not answer, trying again");
+}
+
+/** Of other applications; each once, since the feed does not go back. */
+function reportForeign(log: Log, { events }: Batch): void {
+  const foreign = events.filter(({ isForeign }) => isForeign === true);
+  const [first] = foreign;
+  if (first === undefined) return;
+  const { position, stream, type } = first;
+  const message = "events of another application are in the store, they are left out";
+  log.warn({ events: foreign.length, position, stream, type }, message);
 }
 
 /**

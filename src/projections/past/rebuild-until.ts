@@ -1,13 +1,13 @@
 import type { Knex } from "knex";
 
 import type { Recorded } from "../../events/core/event.ts";
-import type { EventStore } from "../../platform/event-store/event-store.ts";
 import { withLock } from "../../platform/postgres/leader.ts";
 import { openPostgres } from "../../platform/postgres.ts";
 import { applyPage, buildersMax, finishTables, pages, prepareBuild } from "../core/build.ts";
 import { beforeEverything } from "../core/checkpoint.ts";
 import type { Projection } from "../core/projection.ts";
 import { nextSchema, type RebuildDeps, type RebuildOptions, rebuildLock } from "../core/rebuild.ts";
+import { wholeLog } from "../core/whole-log.ts";
 
 /** Up to and with a position, or before the first event that happened after a time. */
 export type LogEnd = Readonly<{ position: bigint }> | Readonly<{ time: Date }>;
@@ -125,7 +125,7 @@ async function build(
     await prepareBuild(building, mark);
     const end = (await deps.store.head()) ?? beforeEverything;
     const head = "position" in until && until.position < end ? until.position : end;
-    for await (const page of pagesUntil(deps.store, until)) {
+    for await (const page of pagesUntil(deps, until)) {
       signal.throwIfAborted();
       await applyPage(building, page);
       events += page.length;
@@ -147,8 +147,11 @@ async function build(
   }
 }
 
-async function* pagesUntil(store: EventStore, until: LogEnd): AsyncGenerator<readonly Recorded[]> {
-  for await (const page of pages(store, beforeEverything)) {
+async function* pagesUntil(
+  { store, db }: Pick<RebuildDeps, "store" | "db">,
+  until: LogEnd,
+): AsyncGenerator<readonly Recorded[]> {
+  for await (const page of pages(store, beforeEverything, await wholeLog(db))) {
     const part = page.slice(0, endIn(page, until));
     yield part;
     if (part.length < page.length) return;
@@ -157,10 +160,11 @@ async function* pagesUntil(store: EventStore, until: LogEnd): AsyncGenerator<rea
 
 /** How many events of a page still count. */
 function endIn(page: readonly Recorded[], until: LogEnd): number {
-  const isAfter = ({ position, metadata }: Recorded): boolean =>
-    "time" in until
-      ? Date.parse(metadata.occurredAt) > until.time.getTime()
-      : position > until.position;
+  const isAfter = ({ position, metadata, isForeign, recordedAt }: Recorded): boolean => {
+    if (!("time" in until)) return position > until.position;
+    const at = isForeign === true ? recordedAt.getTime() : Date.parse(metadata.occurredAt);
+    return at > until.time.getTime();
+  };
   const first = page.findIndex(isAfter);
   return first === -1 ? page.length : first;
 }

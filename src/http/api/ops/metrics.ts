@@ -5,6 +5,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom
 import { recentKills } from "../../../platform/event-loop/suspension.ts";
 import { limitFigures } from "../../../platform/limit.ts";
 import { Refusal } from "../../../platform/refusal.ts";
+import { foreignEvents } from "../../../projections/audit/foreign-event.ts";
 import { lags, projectionStatuses } from "../../../projections/status.ts";
 import { readReactorPositions } from "../../../services/core/reactor-checkpoint.ts";
 import { stalledQueues } from "../../../services/webhook/outbox.ts";
@@ -62,6 +63,7 @@ export function metrics({ deps, gate, queueNames, reactorNames }: MetricsOptions
     registers,
   });
   const measureProjections = gaugeProjections(registry, deps);
+  const measureForeign = gaugeForeign(registry, deps);
   const measureReactors = gaugeReactors(registry, deps, reactorNames);
   const measureLines = gaugeLines(registry, deps);
   const measureQueues = gaugeQueues(registry, deps, queueNames);
@@ -87,7 +89,10 @@ export function metrics({ deps, gate, queueNames, reactorNames }: MetricsOptions
       }
       watched ??= watchProcess(registry);
       measureKills();
-      const measures = [measureProjections, measureReactors, measureLines, measureQueues];
+      const measures = [
+        ...[measureProjections, measureReactors, measureLines, measureQueues],
+        measureForeign,
+      ];
       await Promise.all([watched, ...measures.map((measure) => measure())]);
       ctx.body = await registry.metrics();
       ctx.set("Content-Type", registry.contentType);
@@ -129,6 +134,25 @@ function showLimits(registry: Registry): void {
       for (const { name, refused } of limitFigures()) this.inc({ limit: name }, refused);
     },
   });
+}
+
+/** Zero as long as the read model is not built. */
+function gaugeForeign(
+  registry: Registry,
+  { db, log }: MetricsOptions["deps"],
+): () => Promise<void> {
+  const gauge = new Gauge({
+    name: "log_foreign_events",
+    help: "Events of other applications in the event store, which are left out.",
+    registers: [registry],
+  });
+  return async () => {
+    const found = await foreignEvents(db).catch((error: unknown) => {
+      log.warn({ err: error }, "events of other applications cannot be counted");
+      return undefined;
+    });
+    gauge.set(Number(found?.events ?? 0n));
+  };
 }
 
 function gaugeProjections(registry: Registry, deps: MetricsOptions["deps"]): () => Promise<void> {
