@@ -4,7 +4,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Config } from "./config.ts";
 import type { Administrator } from "./first-administrator.ts";
 import { watchEventLoop } from "./platform/event-loop/watch.ts";
-import { StoreUnavailable, UnsupportedServer } from "./platform/event-store/event-store.ts";
+import { StoreUnavailable } from "./platform/event-store/event-store.ts";
 import { openLog } from "./platform/log.ts";
 import { throttledLog } from "./platform/throttled-log.ts";
 
@@ -69,7 +69,11 @@ export async function openPlatform(config: Config, name: string) {
   const applicationName = `ledgerforge ${name}`;
   const db = openPostgres(config.databaseUrl, { applicationName });
   await migrate(db);
-  const store = openEventStore(config.eventStoreUrl);
+  const onClock = (aheadMs: number): void => {
+    if (Math.abs(aheadMs) < clockWarningMs) return;
+    log.warn({ aheadMs }, "the clocks of this machine and of the event store differ");
+  };
+  const store = openEventStore(config.eventStoreUrl, { onClock });
   return {
     config,
     log,
@@ -83,6 +87,9 @@ export async function openPlatform(config: Config, name: string) {
     },
   };
 }
+
+/** Times of events and of what the service does because of them are compared. */
+const clockWarningMs = 5_000;
 
 /** For roles that answer requests: their connections read nothing older than what was acknowledged. */
 async function forReaders<P extends Platform>(platform: P, running: Running[]): Promise<P> {
@@ -128,12 +135,23 @@ type Work = Awaited<ReturnType<typeof openWork>>;
 
 const pingTimeoutMs = 2_000;
 
-/** Fails at once on a store of an unsupported version; the roles wait for one that cannot be reached. */
-async function mustSupportStore({ store }: Platform): Promise<void> {
+export type StartOptions = Readonly<{
+  /** Ends a start that waits for a store; what has begun to run is closed by the caller. */
+  signal: AbortSignal;
+  /** Receives why the start waits. */
+  onWaiting?: (why: string) => void;
+}>;
+
+/**
+ * Fails at once on a store of an unsupported version; the roles wait for one that cannot be reached, or denies access,
+ * and the person at the terminal is told once.
+ */
+async function mustSupportStore({ store }: Platform, { onWaiting }: StartOptions): Promise<void> {
   try {
     await store.ping(pingTimeoutMs);
   } catch (error) {
-    if (error instanceof UnsupportedServer) throw error;
+    if (!(error instanceof StoreUnavailable)) throw error;
+    onWaiting?.(`Waiting for the event store: ${error.message}`);
   }
 }
 
@@ -196,9 +214,10 @@ async function unlessAborted<Result>(signal: AbortSignal, task: Promise<Result>)
 async function prepare(
   platform: Platform,
   names: readonly RoleName[],
-  signal: AbortSignal,
+  options: StartOptions,
 ): Promise<Pick<RunningRoles, "administrator">> {
-  await mustSupportStore(platform);
+  const { signal } = options;
+  await mustSupportStore(platform, options);
   await mustHaveWholeLog(platform);
   await mustHaveRightKeys(platform, signal);
   const { prepareTables } = await modules.projections();
@@ -212,7 +231,6 @@ async function prepare(
 /**
  * Runs roles in this process until closed.
  *
- * @param signal ends a start that waits for a store; what has begun to run is closed by the caller
  * @throws UnsupportedServer
  * @throws WrongSecretKey, KeysLost
  * @throws LogNotWhole when a restore was begun and has not ended
@@ -220,8 +238,9 @@ async function prepare(
 export async function startRoles(
   config: Config,
   names: readonly RoleName[],
-  signal: AbortSignal,
+  options: StartOptions,
 ): Promise<RunningRoles> {
+  const { signal } = options;
   const role = names.join(" ");
   const platform = await openPlatform(config, role);
   const { eventLoopStallSeconds: stallSeconds, dataDir } = config;
@@ -233,7 +252,7 @@ export async function startRoles(
   };
   try {
     signal.throwIfAborted();
-    const prepared = await unlessAborted(signal, prepare(platform, names, signal));
+    const prepared = await unlessAborted(signal, prepare(platform, names, options));
     if (names.includes("projections")) {
       const { startProjections } = await modules.projections();
       running.push(await startProjections(platform));

@@ -4,6 +4,8 @@ import { type CommandName, usageOf } from "./help.ts";
 /** As in sysexits.h; the last one as shells have it after Ctrl-C. */
 export const exits = {
   notFound: 1,
+  /** The event store is away, silent, denies access or is of an unsupported version. */
+  store: 1,
   usage: 64,
   bad: 65,
   output: 74,

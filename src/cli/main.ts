@@ -1,4 +1,5 @@
 import { ConfigError } from "../config.ts";
+import { StoreUnavailable, UnsupportedServer } from "../platform/event-store/event-store.ts";
 import { packageVersion } from "../platform/installation.ts";
 import { CommandEnd, exits } from "./command-end.ts";
 import { type CommandName, helpOf, overview } from "./help.ts";
@@ -55,6 +56,7 @@ function exitCodeOf(error: Error): number | undefined {
   if (error instanceof CommandEnd) return error.exitCode;
   if (error instanceof ConfigError) return exits.config;
   if (error instanceof OutputIncomplete) return exits.output;
+  if (error instanceof StoreUnavailable || error instanceof UnsupportedServer) return exits.store;
   // Of node's parseArgs: an option that the command does not have.
   const isBadArgument = "code" in error && /^ERR_PARSE_ARGS/.test(String(error.code));
   return isBadArgument ? exits.usage : undefined;

@@ -22,7 +22,7 @@ import { LogNotWhole } from "../services/core/reactor-hold.ts";
 import { type StopSignal, stopSignal } from "./stop-signal.ts";
 import { suppliedSettings } from "./supervised.ts";
 import { type Welcome, welcome } from "./welcome.ts";
-import { write } from "./write.ts";
+import { printable, write } from "./write.ts";
 
 /** All of a Ctrl-C; a role in a process of its own has a little less, to end before it is killed. */
 const closeLimitMs = 10_000;
@@ -68,7 +68,13 @@ async function runRoles(names: readonly RoleName[], supervised: boolean): Promis
   if (supplied === undefined) return 0;
   const config = requireStores(readSettings({ ...inheritedEnvironment(), ...supplied }));
   for (const text of await keepPrivate(config.dataDir)) write(process.stderr, `${text}\n`);
-  const roles = await startRoles(config, names, stop.signal).catch((error: unknown) => {
+  const onWaiting = (why: string): void => {
+    const line = printable(why);
+    if (supervised) process.send?.({ waiting: line });
+    else write(process.stderr, `${line}\n`);
+  };
+  const starting = startRoles(config, names, { signal: stop.signal, onWaiting });
+  const roles = await starting.catch((error: unknown) => {
     if (stop.signal.aborted) return undefined;
     throw isExpected(error) ? new ConfigError(`${error.message}.`) : error;
   });

@@ -24,6 +24,8 @@ export type NodeChildOptions = Readonly<{
   logFile: string;
   /** By it the next start finds a child that outlived this process. */
   pidFile: string;
+  /** Receives why the child waits, when it says so; however long it waits then, it is starting. */
+  onWaiting?: (why: string) => void;
   /** A child that has not ended this long after SIGTERM receives SIGKILL. */
   closeTimeoutMs?: number;
 }>;
@@ -83,7 +85,12 @@ export async function startNodeChild<Ready>(options: NodeChildOptions): Promise<
     await stop(child, exited, options.closeTimeoutMs ?? closeTimeoutMsDefault);
     await releasePidFile(options.pidFile);
   };
-  const readying = readiness<Ready>(child);
+  const starting = new AbortController();
+  const onWaiting = (why: string): void => {
+    starting.abort();
+    options.onWaiting?.(why);
+  };
+  const readying = readiness<Ready>(child, onWaiting);
   try {
     const settings = await Promise.race([options.settings, exited]);
     if (settings !== undefined) child.send({ settings });
@@ -94,7 +101,7 @@ export async function startNodeChild<Ready>(options: NodeChildOptions): Promise<
   const ready = await Promise.race([
     readying,
     exited.then(() => undefined),
-    delay(readyTimeoutMs, undefined, { ref: false }),
+    readyTimeout(starting.signal),
   ]);
   if (ready === undefined) {
     await close();
@@ -104,10 +111,22 @@ export async function startNodeChild<Ready>(options: NodeChildOptions): Promise<
   return { pid, ready, exited, close };
 }
 
-function readiness<Ready>(child: ChildProcess): Promise<Ready> {
+/** Never, for a child that has said that it waits. */
+async function readyTimeout(waits: AbortSignal): Promise<undefined> {
+  try {
+    await delay(readyTimeoutMs, undefined, { ref: false, signal: waits });
+    return undefined;
+  } catch {
+    return new Promise<never>(() => undefined);
+  }
+}
+
+function readiness<Ready>(child: ChildProcess, onWaiting: (why: string) => void): Promise<Ready> {
   return new Promise((resolve) => {
     const hear = (message: unknown): void => {
-      if (typeof message !== "object" || message === null || !("ready" in message)) return;
+      if (typeof message !== "object" || message === null) return;
+      if ("waiting" in message) onWaiting(String(message.waiting));
+      if (!("ready" in message)) return;
       child.off("message", hear);
       resolve(message.ready as Ready);
     };

@@ -111,10 +111,16 @@ async function startAll(
 ): Promise<Record<string, unknown>> {
   const database = databaseSettings(options, started);
   const stores = eventStoreSettings(options, database, started);
+  // All roles wait for the same store.
+  const reported = new Set<string>();
+  const onWaiting = (why: string): void => {
+    if (!reported.has(why)) options.report(why);
+    reported.add(why);
+  };
   // All of them have come up or failed before the first failure ends the others.
   const [, ...results] = await Promise.allSettled([
     stores,
-    ...options.roles.map((name) => startRole(name, options, stores, started)),
+    ...options.roles.map((name) => startRole(name, { ...options, onWaiting }, stores, started)),
   ]);
   const { DATABASE_URL: databaseUrl = "", EVENTSTORE_URL: eventStoreUrl = "" } = await stores;
   const failed = results.find((result) => result.status === "rejected");
@@ -125,7 +131,7 @@ async function startAll(
 
 async function startRole(
   name: string,
-  options: SupervisorOptions,
+  options: SupervisorOptions & Readonly<{ onWaiting: (why: string) => void }>,
   settings: Promise<ChildSettings>,
   started: Started,
 ): Promise<readonly [string, unknown]> {
@@ -137,6 +143,7 @@ async function startRole(
         ...childFiles(options, name),
         args: ["start", "--supervised", name],
         environment: options.environment,
+        onWaiting: options.onWaiting,
         settings,
         closeTimeoutMs: roleCloseTimeoutMs,
       }),

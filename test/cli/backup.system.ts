@@ -286,7 +286,7 @@ describe("a backup", function () {
     await setBackReactors(db, 5n);
     const config = { ...stores().config, databaseUrl, eventStoreUrl, dataDir };
     const { signal } = new AbortController();
-    const error: unknown = await startRoles(config, ["projections"], signal).then(
+    const error: unknown = await startRoles(config, ["projections"], { signal }).then(
       ({ close }) => close(),
       (reason: unknown) => reason,
     );
