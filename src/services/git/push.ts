@@ -15,6 +15,7 @@ import type { PushGate } from "../../git/push/gate.ts";
 import { everythingRefused, PushReport, pushRefused } from "../../git/push/report.ts";
 import { type PushHead, PushMalformed, withoutCommands } from "../../git/push/request.ts";
 import type { GitRepositories } from "../../git/repositories.ts";
+import { StoreUnavailable } from "../../platform/event-store/event-store.ts";
 import type { Vault } from "../../platform/key/vault.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import type { GitAccess, GitCaller } from "./caller.ts";
@@ -195,12 +196,17 @@ export async function carryOut(
     return { exitCode };
   } catch (error) {
     underway.stop();
-    // Not acknowledged: the client sees a broken connection, and the intent is there for healing.
+    // Not acknowledged, and the intent is there for healing.
     deps.log.error({ err: error, requestId, projectId: push.projectId }, "push not recorded");
-    answer.destroy(error instanceof Error ? error : new Error(String(error)));
+    // A client of HTTP sends the push again when its connection breaks before an answer, and git then says that refs are
+    // where nobody has seen them.
+    if (sideBand && error instanceof StoreUnavailable) answer.end(pushRefused(tryAgain, sideBand));
+    else answer.destroy(error instanceof Error ? error : new Error(String(error)));
     return undefined;
   }
 }
+
+const tryAgain = "The service cannot record the push at the moment. Push again.";
 
 async function runGit(
   { child, body, commands, sideBand, answer, stop, requestId }: Underway,

@@ -5,6 +5,7 @@ import { expect } from "chai";
 import pino from "pino";
 import { startPackService } from "../../../src/git/pack-service.ts";
 import { packet } from "../../../src/git/pkt-line.ts";
+import { StoreUnavailable } from "../../../src/platform/event-store/event-store.ts";
 import { Refusal } from "../../../src/platform/refusal.ts";
 import { carryOut, type PushDeps, preparePush } from "../../../src/services/git/push.ts";
 import type { Push } from "../../../src/services/git/push-intent.ts";
@@ -102,6 +103,13 @@ describe("a push that is recorded, and that readers cannot see yet", () => {
     const { end, answered } = await carriedOut(late);
     expect(end).to.deep.equal({ exitCode: 0 });
     expect(answered).to.include("Your push is recorded;").and.include(`ok ${ref}`);
+  });
+
+  it("is told to be repeated, in one line, while the event store is away", async () => {
+    const { end, answered } = await carriedOut(new StoreUnavailable("away"));
+    expect(end).to.equal(undefined);
+    expect(answered).to.include("cannot record the push at the moment. Push again.");
+    expect(answered).to.not.include(`ok ${ref}`);
   });
 
   it("is not acknowledged when the wait fails for another reason", async () => {
