@@ -5,11 +5,13 @@ import { parse } from "yaml";
 
 import { readSettings, requireStores, variableNames } from "../../src/config.ts";
 import { roleNames } from "../../src/main.ts";
+import { serverVersionProblem } from "../../src/platform/event-store/server-version.ts";
 
 type ComposeService = Readonly<{
   build?: string;
   image?: string;
   command?: readonly string[];
+  restart?: string;
   environment?: Readonly<Record<string, string>>;
   ports?: readonly string[];
   volumes?: readonly string[];
@@ -85,7 +87,7 @@ describe("docker-compose.yml", () => {
 
   it("pins every image, keeps its data in a volume and knows whether it is well", () => {
     for (const [name, { image, volumes, healthcheck }] of stores) {
-      expect(image, name).to.match(/:\d+\.\d+(\.\d+)?(-\w+)?$/);
+      expect(image, name).to.match(/:\d+\.\d+(\.\d+)?(-\w+)*$/);
       expect(volumes, name).to.not.equal(undefined);
       expect(healthcheck, name).to.not.equal(undefined);
     }
@@ -107,7 +109,19 @@ describe("docker-compose.yml", () => {
   });
 
   it("names the licence of the event store", () => {
-    expect(text).to.match(/# EventStoreDB .*\(ESLv2\)/);
+    const { eventstore } = compose.services;
+    const isFree = /:2[0-3]\.\d+\./.test(eventstore?.image ?? "");
+    const licence = isFree
+      ? /# EventStoreDB .*BSD 3-Clause/
+      : /# (?:EventStoreDB|KurrentDB) .*ESLv2|KLv1/;
+    expect(text).to.match(licence);
+  });
+
+  it("has an event store of a supported version that is started again however it ends", () => {
+    const { eventstore } = compose.services;
+    const version = /:(\d+\.\d+\.\d+)-/.exec(eventstore?.image ?? "")?.[1] ?? "";
+    expect(serverVersionProblem(version)).to.equal(undefined);
+    expect(eventstore?.restart).to.equal("always");
   });
 });
 
