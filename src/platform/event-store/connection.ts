@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { EventStoreDBClient } from "@eventstore/db-client";
+import type { Channel } from "@grpc/grpc-js";
 
 import type { Recorded } from "../../events/core/event.ts";
 import { Limit } from "../limit.ts";
@@ -57,14 +58,16 @@ export type Connection = Readonly<{
 export function openConnection(url: string): Connection {
   let client = clientOf(url);
   const calls = new Limit(callLimit);
-  const replace = (failed: EventStoreDBClient): void => {
+  const renew = (failed: EventStoreDBClient, end: typeof hangUp): void => {
     if (failed !== client) return;
     client = clientOf(url);
-    void failed.dispose().catch(() => undefined);
+    void end(failed).catch(() => undefined);
   };
+  const replace = (failed: EventStoreDBClient): void => renew(failed, hangUp);
   /** A client that found no node, or was denied access, fails all later calls by what it keeps of that. */
   const onError = (failed: EventStoreDBClient, error: unknown): void => {
-    if (error instanceof StoreDenied || isDiscoveryFailure(causeOf(error))) replace(failed);
+    if (error instanceof StoreDenied) replace(failed);
+    else if (isDiscoveryFailure(causeOf(error))) renew(failed, (found) => found.dispose());
   };
   const mayStartAgain = (error: unknown, attempt: number): boolean =>
     attempt < startsMax && isNotStarted(causeOf(error));
@@ -108,6 +111,18 @@ export function openConnection(url: string): Connection {
     },
     close: () => Promise.race([client.dispose(), sleep(closeTimeoutMs, undefined, { ref: false })]),
   };
+}
+
+/** What the client keeps for itself: its connection, once it has found a node. */
+type Internal = Readonly<{ getChannel: () => Promise<Channel> }>;
+
+/** Ends the calls of a client and its connection, which would stay as long as a server that hangs keeps it. */
+async function hangUp(client: EventStoreDBClient): Promise<void> {
+  const { getChannel } = client as unknown as Internal;
+  const channel = await getChannel();
+  const ended = client.dispose();
+  channel.close();
+  await ended;
 }
 
 const causeOf = (error: unknown): unknown => (error instanceof Error ? error.cause : undefined);
