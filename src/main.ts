@@ -144,7 +144,7 @@ export type StartOptions = Readonly<{
 
 /**
  * Fails at once on a store of an unsupported version; the roles wait for one that cannot be reached, or denies access,
- * and the person at the terminal is told once.
+ * and that is reported once.
  */
 async function mustSupportStore({ store }: Platform, { onWaiting }: StartOptions): Promise<void> {
   try {

@@ -24,7 +24,7 @@ export type NodeChildOptions = Readonly<{
   logFile: string;
   /** By it the next start finds a child that outlived this process. */
   pidFile: string;
-  /** Receives why the child waits, when it says so; however long it waits then, it is starting. */
+  /** Receives why the child waits, when it reports that; however long it waits then, it is starting. */
   onWaiting?: (why: string) => void;
   /** A child that has not ended this long after SIGTERM receives SIGKILL. */
   closeTimeoutMs?: number;

@@ -29,8 +29,11 @@ const callLimit = {
   refusal: () => new StoreUnavailable("Too many reads of the event store are under way"),
 } as const;
 
-/** A connection whose server freezes is noticed after both, long before a writer gives up. */
-const keepAlive = { keepAliveInterval: 10_000, keepAliveTimeout: 2_000 };
+/**
+ * A connection whose server freezes is noticed after both of the first, in milliseconds. A frozen node of several is left
+ * for the next one after the last, in seconds: before a writer gives up.
+ */
+const keepAlive = { keepAliveInterval: 10_000, keepAliveTimeout: 2_000, gossipTimeout: 2 };
 
 export type Connection = Readonly<{
   current: () => EventStoreDBClient;
@@ -47,7 +50,7 @@ export type Connection = Readonly<{
   giving: (
     read: (client: EventStoreDBClient) => AsyncIterable<readonly Recorded[]>,
   ) => AsyncGenerator<readonly Recorded[]>;
-  /** Holds a place among the calls of the connection. */
+  /** Bounds the calls of the connection. */
   calls: Limit;
   close: () => Promise<void>;
 }>;

@@ -13,7 +13,7 @@ export class StoreUnavailable extends Error {
   override readonly name: string = "StoreUnavailable";
 }
 
-/** The store refuses the user of the service, or what it asks for, until an operator changes that. */
+/** The store refuses the user of the service, or what it requests, until an operator changes that. */
 export class StoreDenied extends StoreUnavailable {
   override readonly name = "StoreDenied";
 }

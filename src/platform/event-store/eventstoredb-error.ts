@@ -33,7 +33,7 @@ const outageCodes: ReadonlySet<number> = new Set([
 const outageMessage = /^Failed to discover|channel (?:has been|is) (?:shut down|closed)/i;
 
 /** What a server says of a position in $all at which no event begins. */
-const noPosition = /Unexpected \w*ReadAllResult: Error/;
+const noPosition = /Unexpected (?:Filtered)?ReadAllResult: Error/;
 
 /** What servers of a cluster say, with a status that fits no outage, while they choose a leader or start. */
 const notReadyMessage = /No leader info available|Server Is (?:Not Ready|Busy)/i;

@@ -6,7 +6,7 @@ import { subscribeAll } from "./eventstoredb-subscription.ts";
 import { flat } from "./flat.ts";
 import { LogHead } from "./log-head.ts";
 import { givesPages } from "./page-reader.ts";
-import { askLeader, newestOf, readAll, readStream } from "./read.ts";
+import { newestOf, readAll, readStream, requestLeader } from "./read.ts";
 import { StoreClock } from "./store-clock.ts";
 
 type EventStoreOptions = Readonly<{
@@ -57,12 +57,12 @@ export function openEventStore(
     async ping(timeoutMs) {
       const late = new AbortController();
       const silent = () => new StoreUnavailable("The event store does not answer");
-      const asking = using((client) => askLeader(client, late.signal));
+      const requested = using((client) => requestLeader(client, late.signal));
       try {
-        await within(timeoutMs, asking, silent);
+        await within(timeoutMs, requested, silent);
       } finally {
         late.abort();
-        asking.catch(() => undefined);
+        requested.catch(() => undefined);
       }
     },
     close: connection.close,

@@ -131,7 +131,10 @@ export const readBackwards = (client: EventStoreDBClient): AsyncGenerator<Record
   recorded(() => client.readAll(backwards, readAhead));
 
 /** Reads the newest event, of the leader: appends need one. */
-export async function askLeader(client: EventStoreDBClient, signal: AbortSignal): Promise<void> {
+export async function requestLeader(
+  client: EventStoreDBClient,
+  signal: AbortSignal,
+): Promise<void> {
   const reading = client.readAll({ ...backwards, maxCount: 1, requiresLeader: true });
   const stop = (): void => stopReading(reading);
   signal.addEventListener("abort", stop, { once: true });

@@ -105,7 +105,7 @@ describe("a push that is recorded, and that readers cannot see yet", () => {
     expect(answered).to.include("Your push is recorded;").and.include(`ok ${ref}`);
   });
 
-  it("is told to be repeated, in one line, while the event store is away", async () => {
+  it("is refused with one line that says to repeat it, while the event store is away", async () => {
     const { end, answered } = await carriedOut(new StoreUnavailable("away"));
     expect(end).to.equal(undefined);
     expect(answered).to.include("cannot record the push at the moment. Push again.");
