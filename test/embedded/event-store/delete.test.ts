@@ -8,7 +8,7 @@ import {
 } from "@eventstore/db-client";
 import { expect } from "chai";
 
-import { testEventStoreClient } from "../../support/store/event-store.ts";
+import { itOfEmbedded, testEventStoreClient } from "../../support/store/event-store.ts";
 import {
   collect,
   newStream,
@@ -83,7 +83,7 @@ describe("deleting a stream", () => {
     await expect(deleting).to.be.rejectedWith(WrongExpectedVersionError);
   });
 
-  it("is a conflict when no stream is expected, also once it was deleted", async () => {
+  itOfEmbedded("is a conflict when no stream is expected, also once it was deleted", async () => {
     const stream = await streamOf(1);
     await client.deleteStream(stream);
     const deleting = client.deleteStream(stream, { expectedRevision: NO_STREAM });
@@ -137,7 +137,7 @@ describe("tombstoning a stream", () => {
     await expect(client.tombstoneStream(stream)).to.be.rejectedWith(StreamDeletedError);
   });
 
-  it("ends its metadata too", async () => {
+  itOfEmbedded("ends its metadata too", async () => {
     const stream = await streamOf(1);
     await client.setStreamMetadata(stream, { maxCount: 1 });
     await client.tombstoneStream(stream);

@@ -9,7 +9,7 @@ import {
 } from "@eventstore/db-client";
 import { expect } from "chai";
 import { eventually } from "../../support/app/eventually.ts";
-import { testEventStoreClient } from "../../support/store/event-store.ts";
+import { itOfEmbedded, testEventStoreClient } from "../../support/store/event-store.ts";
 import {
   collect,
   follow,
@@ -84,7 +84,7 @@ describe("a filtered subscription to the log", () => {
 });
 
 describe("checkpoints of a filtered subscription", () => {
-  it("report how far it read when it goes live, though nothing matched", async () => {
+  itOfEmbedded("report how far it read when it goes live, though nothing matched", async () => {
     const { position } = await client.appendToStream(newStream(), testEvent());
     const checkpoints: bigint[] = [];
     const filter = eventTypeFilter({
@@ -98,7 +98,7 @@ describe("checkpoints of a filtered subscription", () => {
     await subscription.stop();
   });
 
-  it("come every so many events read, while catching up and live", async () => {
+  itOfEmbedded("come every so many events read, while catching up and live", async () => {
     const stream = newStream();
     const first = await client.appendToStream(stream, testEvent());
     await client.appendToStream(stream, testEvents(100));

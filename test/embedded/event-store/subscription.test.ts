@@ -1,7 +1,7 @@
 import { END, START, StreamDeletedError } from "@eventstore/db-client";
 import { expect } from "chai";
 import { eventually } from "../../support/app/eventually.ts";
-import { testEventStoreClient } from "../../support/store/event-store.ts";
+import { itOfEmbedded, testEventStoreClient } from "../../support/store/event-store.ts";
 import {
   collect,
   follow,
@@ -50,7 +50,7 @@ describe("subscribing to a stream", () => {
     await subscription.stop();
   });
 
-  it("waits for a stream that does not exist yet", async () => {
+  itOfEmbedded("waits for a stream that does not exist yet", async () => {
     const stream = newStream();
     const subscription = follow(client.subscribeToStream(stream));
     await eventually(() => subscription.caughtUp === 1);
@@ -59,7 +59,7 @@ describe("subscribing to a stream", () => {
     await subscription.stop();
   });
 
-  it("does not show deleted events again when the stream begins anew", async () => {
+  itOfEmbedded("does not show deleted events again when the stream begins anew", async () => {
     const stream = newStream();
     await client.appendToStream(stream, testEvents(3));
     await client.deleteStream(stream);

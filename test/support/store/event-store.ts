@@ -51,6 +51,11 @@ export function testEventStoreClientOf(url: string): EventStoreDBClient {
 /** Whether the tests run against a server that is not the embedded one. */
 export const isRealServer: boolean = (process.env["EVENTSTORE_URL"] ?? "") !== "";
 
+/** A test of what the embedded server does otherwise than EventStoreDB: a row of the table in docs/operations.md. */
+export const itOfEmbedded: Mocha.PendingTestFunction | Mocha.TestFunction = isRealServer
+  ? it.skip
+  : it;
+
 function externalUrl(): string | undefined {
   const { EVENTSTORE_URL: url } = process.env;
   return url === "" ? undefined : url;
