@@ -18,6 +18,11 @@ import { mergeRequestChecked, mergeRequestCheckedWorker } from "./merge-request/
 import { mergeRequestRefs, mergeRequestRefsWorker } from "./merge-request/delete-refs.ts";
 import { mergeCheck, mergeCheckWorker, sweepMergeChecks } from "./merge-request/merge-check.ts";
 import { mergeRequestMerge, mergeRequestMergeWorker } from "./merge-request/merge-record.ts";
+import {
+  mergeRequestPushed,
+  mergeRequestPushedEndWorker,
+  mergeRequestPushedWorker,
+} from "./merge-request/merged-by-push.ts";
 import { mergeRequestNotification } from "./merge-request/notification.ts";
 import {
   mergeRequestHead,
@@ -87,6 +92,7 @@ export const allReactors: readonly Reactor[] = [
   mergeRequestNotification,
   mergeRequestPipeline,
   mergeRequestPush,
+  mergeRequestPushed,
   mergeRequestSource,
   mirrorReactor,
   pipelineAdvance,
@@ -119,6 +125,8 @@ export const allWorkers: readonly Worker[] = [
   mergeRequestMergeWorker,
   mergeRequestPipelineWorker,
   mergeRequestPushWorker,
+  mergeRequestPushedWorker,
+  mergeRequestPushedEndWorker,
   mergeRequestSourceWorker,
   mirrorSyncWorker,
   blobCollectionWorker,

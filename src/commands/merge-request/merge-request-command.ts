@@ -71,6 +71,17 @@ export type MergeRequestCommand =
       }>)
   | (BySystem & Readonly<{ type: "AbandonMerge"; mergeId: string }>)
   | (BySystem & Readonly<{ type: "RecordMerge"; mergeId: string }>)
+  | (BySystem &
+      Readonly<{
+        type: "RecordMergeByPush";
+        mergeId: string;
+        targetBranch: string;
+        targetBefore: ObjectId;
+        sourceCommit: ObjectId;
+        mergeCommit: ObjectId;
+        unmetRequirements: readonly string[];
+        by: UserId | null;
+      }>)
   | (BySystem & Readonly<{ type: "RecordFailure"; reason: string }>);
 
 export type CommandOf<Type extends MergeRequestCommand["type"]> = Extract<

@@ -38,6 +38,8 @@ export type ExistingMergeRequest = Readonly<{
   begun: ReadonlyMap<string, BegunMerge>;
   /** The one that may still be under way. */
   merging: BegunMerge | undefined;
+  /** How the target changed when it got what the source has; undefined before. */
+  merged: Pick<BegunMerge, "targetBranch" | "targetBefore"> | undefined;
 }>;
 
 export type MergeRequestState = Readonly<{ status: "absent" }> | ExistingMergeRequest;
@@ -59,6 +61,7 @@ export function evolve(state: MergeRequestState, event: MergeRequestEvent): Merg
       autoMerge: undefined,
       begun: new Map(),
       merging: undefined,
+      merged: undefined,
     };
   }
   return isExisting(state) ? { ...state, ...changeBy(state, event) } : state;
@@ -102,8 +105,12 @@ function changeBy(
     }
     case "MergeRequestMergeAbandoned":
       return { merging: undefined };
-    case "MergeRequestMerged":
-      return { status: "MERGED", merging: undefined, autoMerge: undefined };
+    case "MergeRequestMerged": {
+      const merged = begun.get(event.data.mergeId);
+      return { status: "MERGED", merging: undefined, autoMerge: undefined, merged };
+    }
+    case "MergeRequestMergedByPush":
+      return { status: "MERGED", merging: undefined, autoMerge: undefined, merged: event.data };
     case "MergeRequestRefsDeleted":
       return { refsDeleted: true };
     case "MergeRequestFailed":

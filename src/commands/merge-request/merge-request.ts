@@ -65,6 +65,8 @@ export const mergeRequest: Slice<
         return abandonMerge(mustExist(state), command);
       case "RecordMerge":
         return recordMerge(mustExist(state), command);
+      case "RecordMergeByPush":
+        return recordMergeByPush(mustExist(state), command);
       case "RecordFailure": {
         const { reason, at: failedAt } = command;
         mustBeOpen(mustExist(state));
@@ -246,6 +248,20 @@ function recordMerge(
   }
   const { mergeCommit, begunById: mergedById } = merge;
   return [{ type: "MergeRequestMerged", data: { mergeId, mergeCommit, mergedById, mergedAt } }];
+}
+
+/** A push to the target was found to bring the source as it is now. */
+function recordMergeByPush(
+  state: ExistingMergeRequest,
+  command: CommandOf<"RecordMergeByPush">,
+): Events {
+  const { type: _, by: mergedById, at: mergedAt, unmetRequirements, ...data } = command;
+  if (state.status !== "OPENED") return [];
+  mustBeAt(state, command);
+  // How that merge ends decides: it may have moved the branch to the same commit.
+  mustNotMerge(state, mergedAt);
+  const unmet = { unmetRequirements: [...unmetRequirements] };
+  return [{ type: "MergeRequestMergedByPush", data: { ...data, ...unmet, mergedById, mergedAt } }];
 }
 
 function mustExist(state: MergeRequestState): ExistingMergeRequest {

@@ -124,6 +124,20 @@ export const mergeRequestEvents = {
     mergedById: UserId,
     mergedAt: IsoInstant,
   }),
+  /** A push to the target brought what the source has, whether or not a merge would have been allowed. */
+  MergeRequestMergedByPush: z.object({
+    mergeId: z.uuid(),
+    targetBranch: z.string().min(1),
+    targetBefore: ObjectId,
+    sourceCommit: ObjectId,
+    /** The commit of the target that brought it. */
+    mergeCommit: ObjectId,
+    /** Requirements of a merge that the pusher did not meet. */
+    unmetRequirements: z.array(z.string()),
+    /** Who pushed; null: nobody is known to have. */
+    mergedById: UserId.nullable(),
+    mergedAt: IsoInstant,
+  }),
   /** Of one that ended unmerged: the project keeps its versions no more. */
   MergeRequestRefsDeleted: z.object({ deletedById: UserId, deletedAt: IsoInstant }),
   /** Git could not make the merge, for another reason than a conflict. */

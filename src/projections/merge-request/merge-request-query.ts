@@ -54,6 +54,25 @@ export async function newestOpenInto(
     .limit(target.countMax);
 }
 
+/** Those that are open into a branch from one of the commits. */
+export async function openIntoFrom(
+  db: Knex,
+  { projectId, branch }: Readonly<{ projectId: string; branch: string }>,
+  commitIds: readonly string[],
+): Promise<readonly MergeRequestRow[]> {
+  const known = db("git_ref").whereRaw(
+    "git_ref.project_id = merge_request.source_project_id and git_ref.kind = 'branch' and git_ref.name = merge_request.source_branch and git_ref.object_id = any(?)",
+    [[...commitIds]],
+  );
+  return mergeRequests(db)
+    .where({ project_id: projectId, status: "OPENED", target_branch: branch })
+    .where((either) =>
+      either
+        .whereRaw("source_commit = any(?)", [[...commitIds]])
+        .orWhereExists(known.select(db.raw("1"))),
+    );
+}
+
 export type MergeRequestFilter = Readonly<{
   projectId: string;
   /** Any of them. */

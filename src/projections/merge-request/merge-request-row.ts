@@ -62,7 +62,7 @@ export const requests = defineTable({
     refs_deleted: "boolean",
     /** Why it failed. */
     failure: "text null",
-    /** The four are null until it is merged. */
+    /** The four are null until it is merged, and stay so where nobody is known to have pushed the merge. */
     merge_id: "uuid null",
     merge_commit: column<ObjectId | null>("text null"),
     merged_by_id: column<UserId | null>("uuid null"),
@@ -97,18 +97,19 @@ export const approvals = defineTable({
 
 export type MergeRequestApprovalRow = RowOf<typeof approvals>;
 
-/** Merges that were begun, whether or not they were made. */
+/** Merges that were begun, whether or not they were made, and pushes that merged a request. */
 export const merges = defineTable({
   name: "merge_request_merge",
   columns: {
-    /** Command id of the change of the target branch. */
+    /** Command id of the change of the target branch; of a push, an id of its own. */
     id: "uuid",
     merge_request_id: "uuid",
     target_before: column<ObjectId>("text"),
     source_commit: column<ObjectId>("text"),
     merge_commit: column<ObjectId>("text"),
     remove_source_branch: "boolean",
-    begun_by_id: column<UserId>("uuid"),
+    /** Null where a push merged the request, and nobody is known to have pushed. */
+    begun_by_id: column<UserId | null>("uuid null"),
     begun_at: "timestamptz",
   },
   key: ["id"],

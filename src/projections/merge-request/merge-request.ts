@@ -87,6 +87,26 @@ export const mergeRequestProjection = defineReadModel({
         merged_by_id: data.mergedById,
         merged_at: new Date(data.mergedAt),
       }),
+    MergeRequestMergedByPush: ({ stream, data }) => [
+      put(merges, {
+        id: data.mergeId,
+        merge_request_id: idOf(stream),
+        target_before: data.targetBefore,
+        source_commit: data.sourceCommit,
+        merge_commit: data.mergeCommit,
+        remove_source_branch: false,
+        begun_by_id: data.mergedById,
+        begun_at: new Date(data.mergedAt),
+      }),
+      touched(stream, data.mergedAt, {
+        status: "MERGED",
+        auto_merge: null,
+        merge_id: data.mergeId,
+        merge_commit: data.mergeCommit,
+        merged_by_id: data.mergedById,
+        merged_at: new Date(data.mergedAt),
+      }),
+    ],
     MergeRequestRefsDeleted: ({ stream, data }) =>
       touched(stream, data.deletedAt, { refs_deleted: true }),
     MergeRequestFailed: ({ stream, data: { reason: failure, failedAt } }) =>

@@ -137,6 +137,27 @@ export async function whoMovedRef(
   return change?.changed_by_id ?? null;
 }
 
+type BeforePush = Readonly<{ pushId: string } & ({ revision: bigint } | { at: Date })>;
+
+/**
+ * Where a ref pointed before a push, of this repository or, by time, of another one; null where there was none,
+ * undefined when it is not known. Changes of the same push do not count.
+ */
+export async function headBeforePush(
+  db: Knex,
+  projectId: string,
+  ref: string,
+  push: BeforePush,
+): Promise<string | null | undefined> {
+  const query = db<GitRefChangeRow>("git_ref_change")
+    .where({ project_id: projectId, ref })
+    .whereNot("push_id", push.pushId)
+    .orderBy("revision", "desc");
+  if ("revision" in push) query.where("revision", "<", push.revision);
+  else query.where("changed_at", "<=", push.at);
+  return (await query.first("after"))?.after;
+}
+
 /** Where a ref pointed when it was deleted the last time; undefined when it never was. */
 export async function headBeforeDeletion(
   db: Knex,

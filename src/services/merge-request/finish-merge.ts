@@ -63,10 +63,7 @@ async function record(
   return (await handle(store, mergeRequest, { id, command, metadata: own }, known)).position;
 }
 
-/**
- * Keeps the commit of the merge, releases the pair of branches, and removes the source branch where that was
- * requested. Each step may be repeated.
- */
+/** What follows from a merge, and the removal of the source branch where that was requested. */
 async function complete(
   deps: RefChangeDeps,
   row: MergeRequestRow,
@@ -74,6 +71,17 @@ async function complete(
   position: bigint | undefined,
 ): Promise<void> {
   const { merge, metadata } = begun;
+  await keepMerge(deps, row, { mergeCommit: merge.mergeCommit, metadata }, position);
+  if (merge.removeSourceBranch) await removeSource(deps, row, begun);
+}
+
+/** Keeps the commit of the merge, and releases the pair of branches. Each step may be repeated. */
+export async function keepMerge(
+  deps: Pick<RefChangeDeps, "store" | "git" | "visible" | "now">,
+  row: MergeRequestRow,
+  { mergeCommit, metadata }: Pick<BegunMerge, "mergeCommit"> & Pick<Begun, "metadata">,
+  position: bigint | undefined,
+): Promise<void> {
   const repository = await deps.git.find(row.project_id);
   const pair = {
     projectId: row.project_id,
@@ -85,10 +93,9 @@ async function complete(
   // Compared with nothing: a request is merged once, and pipelines leave a ref alone that the target contains.
   await Promise.all([
     deps.visible(position),
-    repository && setServiceRef(repository, mergeRefOf(row.local_id), merge.mergeCommit),
+    repository && setServiceRef(repository, mergeRefOf(row.local_id), mergeCommit),
     releasePair({ store: deps.store, now }, row.id, pair, metadata),
   ]);
-  if (merge.removeSourceBranch) await removeSource(deps, row, begun);
 }
 
 async function begunMerge(

@@ -41,7 +41,16 @@ const topics: Partial<Readonly<Record<MergeRequestEvent["type"], WebhookTopic>>>
   MergeRequestClosed: "MERGE_REQUEST_CLOSE",
   MergeRequestCanceled: "MERGE_REQUEST_CANCEL",
   MergeRequestMerged: "MERGE",
+  MergeRequestMergedByPush: "MERGE",
 };
+
+type Merge = Extract<
+  Recorded<MergeRequestEvent>,
+  { type: "MergeRequestMerged" | "MergeRequestMergedByPush" }
+>;
+
+const isMerge = (event: Recorded<MergeRequestEvent>): event is Merge =>
+  topics[event.type] === "MERGE";
 
 /** MERGE_REQUEST_* and MERGE, with the request as it was after the event. */
 export const mergeRequestPayload: PayloadBuilder = {
@@ -77,8 +86,8 @@ async function stateAt(
   const last = await foldStream(store, mergeRequest, stream, { onEvent });
   if (state.status === "absent" || last.status === "absent") return undefined;
   const { targetBranch } = state;
-  const merge = last.status === "MERGED" ? [...last.begun.values()].at(-1) : undefined;
-  const targetHead = merge?.targetBranch === targetBranch ? merge.targetBefore : undefined;
+  const { merged } = last;
+  const targetHead = merged?.targetBranch === targetBranch ? merged.targetBefore : undefined;
   return { state, targetHead };
 }
 
@@ -97,7 +106,7 @@ async function fieldsOf(event: Recorded<MergeRequestEvent>, then: StateThen, dep
   return {
     ...fields,
     initiator,
-    ...(event.type === "MergeRequestMerged" ? { merge_commit: event.data.mergeCommit } : {}),
+    ...(isMerge(event) && { merge_commit: event.data.mergeCommit }),
   };
 }
 
@@ -178,11 +187,12 @@ async function judgedThen(
 }
 
 async function initiatorOf(
-  { type, data, metadata }: Recorded<MergeRequestEvent>,
+  event: Recorded<MergeRequestEvent>,
   { sourceProjectId, sourceBranch }: ExistingMergeRequest,
   { db }: WorkerDeps,
 ): Promise<string | null> {
-  if (type === "MergeRequestMerged") return data.mergedById;
+  if (isMerge(event)) return event.data.mergedById;
+  const { type, data, metadata } = event;
   if (type !== "MergeRequestSourceMoved") return metadata.actor.userId;
   return whoMovedRef(db, sourceProjectId, branchPrefix + sourceBranch, data.sourceCommit);
 }

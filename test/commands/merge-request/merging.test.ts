@@ -9,6 +9,7 @@ import {
   autoMerge,
   begun,
   by,
+  byPush,
   canceled,
   cleared,
   closed,
@@ -16,6 +17,7 @@ import {
   first,
   merge,
   merged,
+  mergedByPush,
   mergeId,
   opened,
   otherMergeId,
@@ -156,5 +158,23 @@ describe("merging a request", () => {
     given(opened, begun(), abandoned, canceled).when(record).gives(merged);
     given(opened, begun(), merged).when(record).givesNothing();
     given(opened).when(record).refuses("merge.unknown");
+  });
+});
+
+describe("a merge by a push to the target", () => {
+  const record = { type: "RecordMergeByPush", ...byPush, by, at } as const;
+
+  it("is recorded once, of an open request as it is now", () => {
+    given(opened).when(record).gives(mergedByPush);
+    given(opened, mergedByPush).when(record).givesNothing();
+    given(opened, closed).when(record).givesNothing();
+    given(opened)
+      .when({ ...record, sourceCommit: second })
+      .refuses("merge_request.changed");
+  });
+
+  it("waits for a merge that is under way", () => {
+    given(opened, begun()).when(record).refuses("merge.in_progress");
+    given(opened, begun(), abandoned).when(record).gives(mergedByPush);
   });
 });

@@ -64,6 +64,14 @@ export const merged: MergeRequestEvent = {
   type: "MergeRequestMerged",
   data: { mergeId, mergeCommit: third, mergedById: by, mergedAt: at },
 };
+export const byPush = {
+  ...{ mergeId, targetBranch: "main", targetBefore: second, sourceCommit: first },
+  ...{ mergeCommit: third, unmetRequirements: ["HAS_ALL_APPROVERS"] },
+};
+export const mergedByPush: MergeRequestEvent = {
+  type: "MergeRequestMergedByPush",
+  data: { ...byPush, mergedById: by, mergedAt: at },
+};
 export const autoMerge: Extract<MergeRequestEvent, { type: "MergeRequestAutoMergeSet" }> = {
   type: "MergeRequestAutoMergeSet",
   data: {
