@@ -20,9 +20,17 @@ export function shortened(
   return end < 0 ? paths : paths.slice(0, end);
 }
 
+/** A path without what git adds to it where a directory, or something of another kind, leaves no place for the file. */
+function withoutSide(path: string, commits: readonly string[]): string {
+  const at = path.lastIndexOf("~");
+  const [side = "", number = "0"] = path.slice(at + 1).split("_");
+  return at > 0 && commits.includes(side) && /^\d+$/.test(number) ? path.slice(0, at) : path;
+}
+
 /**
- * Reads what git-merge-tree(1) prints with `-z --name-only`: the tree, and each path in conflict once, in order.
- * Holds few of the paths however many there are.
+ * Reads what git-merge-tree(1) prints with `-z --name-only`: the tree, and each path in conflict once, in order. Paths
+ * are those that a side has: a file that git renamed while it merged has its name of before. Holds few of the paths
+ * however many there are.
  */
 export class MergeOutput {
   treeId: string | undefined;
@@ -32,6 +40,9 @@ export class MergeOutput {
   #bytesLeft = conflictsMax.bytesMax;
   /** Beginning of the record that has not ended. */
   #begun: Buffer = Buffer.alloc(0);
+
+  /** @param commits ids of the two that are merged, by which git calls the sides */
+  constructor(readonly commits: readonly string[]) {}
 
   take(chunk: Buffer): void {
     let from = 0;
@@ -57,9 +68,21 @@ export class MergeOutput {
       this.treeId = record.toString("latin1");
       return;
     }
+    const printed = record.toString();
+    const path = withoutSide(printed, this.commits);
+    const isRenamed = path !== printed;
+    if (isRenamed && this.conflicts.includes(path)) return;
     this.conflictsCount += 1;
     this.#bytesLeft -= record.length;
     if (this.#bytesLeft < 0 || this.conflicts.length === conflictsMax.countMax) return;
-    this.conflicts.push(record.toString());
+    if (isRenamed) this.#insert(path);
+    else this.conflicts.push(path);
+  }
+
+  /** A path that is shorter than it was printed may belong before others. */
+  #insert(path: string): void {
+    const bytes = Buffer.from(path);
+    const before = this.conflicts.findLastIndex((each) => bytes.compare(Buffer.from(each)) > 0);
+    this.conflicts.splice(before + 1, 0, path);
   }
 }

@@ -49,7 +49,7 @@ export function runMerge(
   ] as const;
   return mergesAtOnce.run(async () => {
     const startedAt = performance.now();
-    const output = new MergeOutput();
+    const output = new MergeOutput([ours, theirs]);
     const run = runGit(gitDir, [...command], {
       ...options,
       settings: {

@@ -6,7 +6,7 @@ const treeId = "e".repeat(40);
 
 /** What is known after git printed these records, in chunks of so many bytes. */
 function readFrom(records: readonly string[], chunkBytes = 64 * 1024): MergeOutput {
-  const output = new MergeOutput();
+  const output = new MergeOutput(["a".repeat(40), "b".repeat(40)]);
   const all = Buffer.from(records.map((record) => `${record}\0`).join(""));
   for (let from = 0; from < all.length; from += chunkBytes) {
     output.take(all.subarray(from, from + chunkBytes));
@@ -22,6 +22,14 @@ describe("paths in conflict", () => {
       expect({ ...read }).to.deep.include({ treeId, conflicts, conflictsCount: 3 });
     }
     expect({ ...readFrom([treeId]) }).to.deep.include({ treeId, conflicts: [], conflictsCount: 0 });
+  });
+
+  it("are those of a side where git renamed one that had no place, each once", () => {
+    const [ours, theirs] = ["a".repeat(40), "b".repeat(40)];
+    const names = ["dir-1", `dir~${ours}`, "link", `link~${theirs}_0`, `other~${"c".repeat(40)}`];
+    const { conflicts, conflictsCount } = readFrom([treeId, ...names]);
+    const expected = ["dir", "dir-1", "link", `other~${"c".repeat(40)}`];
+    expect([conflicts, conflictsCount]).to.deep.equal([expected, 4]);
   });
 
   it("are counted beyond the 1,000 or the 64 KiB that are kept", () => {
