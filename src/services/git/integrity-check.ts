@@ -3,6 +3,8 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Knex } from "knex";
 import { GitFailure } from "../../git/failure.ts";
 import { lfsFiles } from "../../git/lfs-files.ts";
+import { emptyTree } from "../../git/merge-tree.ts";
+import { writeObjects } from "../../git/object/pack-writer.ts";
 import type { GitRepositories } from "../../git/repositories.ts";
 import type { Refs, Repository } from "../../git/repository.ts";
 import type { Blobs } from "../../platform/blob/blobs.ts";
@@ -31,7 +33,10 @@ export type IntegrityCheckDeps = Readonly<{
 }>;
 
 export type IntegrityCheckOptions = Readonly<{
-  /** Records what was changed in repositories from outside. Nothing else can be mended safely. */
+  /**
+   * Records what was changed in repositories from outside, and writes an empty tree that is missing. Nothing else can be
+   * mended safely.
+   */
   repair: boolean;
   signal: AbortSignal;
   onProgress?: (what: string) => void;
@@ -75,7 +80,8 @@ async function* examineRepository(
     return yield { subject, problem, repaired: false };
   }
   const broken = await checkObjects(repository);
-  if (broken !== undefined) yield { subject, problem: broken, repaired: false };
+  const mended = repair && broken !== undefined && (await mend(repository, broken));
+  if (broken !== undefined) yield { subject, problem: broken, repaired: mended };
   else {
     const missing = await missingLfsFiles(deps, project.id, repository);
     const problem = `files point to LFS objects that it does not have: ${missing}`;
@@ -88,9 +94,16 @@ async function* examineRepository(
   if (different.length === 0) return;
   const problem = `changed from outside, the log does not know: ${named(different)}`;
   // A broken repository may have lost refs: recording that would make it the truth.
-  const mend = repair && broken === undefined;
-  if (mend) await deps.refs.reconcile(project.id);
-  yield { subject, problem, repaired: mend };
+  const records = repair && (broken === undefined || mended);
+  if (records) await deps.refs.reconcile(project.id);
+  yield { subject, problem, repaired: records };
+}
+
+/** Git takes the empty tree for known, and so makes commits of it that it finds broken later. */
+async function mend(repository: Repository, broken: string): Promise<boolean> {
+  if (!broken.includes(`missing tree ${emptyTree.id}`)) return false;
+  await writeObjects(repository, [emptyTree]);
+  return (await checkObjects(repository)) === undefined;
 }
 
 async function checkObjects(repository: Repository): Promise<string | undefined> {

@@ -69,6 +69,20 @@ describe("the examination of repositories", () => {
     expect(await repositories()).to.deep.equal([]);
   });
 
+  it("writes an empty tree that is missing, when it may", async () => {
+    const tree = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
+    const by = ["-c", "user.name=a", "-c", "user.email=a@example.test"];
+    const empty = await git(gitDir, ...by, "commit-tree", "-p", "main", "-m", "Nothing", tree);
+    await git(gitDir, "update-ref", "refs/heads/main", empty);
+    const [broken] = await repositories();
+    expect(broken?.problem).to.include(`missing tree ${tree}`);
+    const mended = await repositories({ repair: true });
+    expect(mended.map(({ repaired }) => repaired)).to.deep.equal([true, true]);
+    await git(gitDir, "fsck", "--full", "--strict");
+    await app.visible(await app.store.head());
+    expect(await repositories()).to.deep.equal([]);
+  });
+
   it("finds objects that are missing or broken, and records nothing of such a repository", async () => {
     await unpackObjects(gitDir);
     const blob = await git(copy, "rev-parse", "HEAD:a.txt");

@@ -25,6 +25,17 @@ import { mustFindCommit } from "./revision.ts";
 const actionsMax = 1_000;
 const messageLengthMax = 64 * 1024;
 
+/** @param name of the member that is the branch to be begun */
+export const startBranchField = (name: string) =>
+  z
+    .string()
+    .max(nameLengthMax)
+    .nullish()
+    .meta({
+      description: `Makes \`${name}\` new, starting where this one stands.`,
+      examples: [""],
+    });
+
 const NewCommit = z
   .object({
     branch: NewBranchName.meta({ examples: ["main"] }),
@@ -33,11 +44,7 @@ const NewCommit = z
       .max(messageLengthMax)
       .refine((text) => text.trim() !== "", "It is empty."),
     actions: z.array(CommitAction).min(1).max(actionsMax),
-    startBranch: z
-      .string()
-      .max(nameLengthMax)
-      .nullish()
-      .meta({ description: "Makes `branch` new, starting where this one stands.", examples: [""] }),
+    startBranch: startBranchField("branch"),
   })
   .meta({ id: "NewCommit" });
 
@@ -89,8 +96,8 @@ export async function commitView(id: string | null | undefined, { project }: Wri
 /** What a commit is put on: null where there is nothing. */
 type Basis = Readonly<{ before: string | null; parentId: string | null }>;
 
-async function basisOf(
-  { branch, startBranch }: z.output<typeof NewCommit>,
+export async function basisOf(
+  { branch, startBranch }: Readonly<{ branch: string; startBranch?: string | null | undefined }>,
   { id }: Writing["project"],
   { db }: Deps,
 ): Promise<Basis> {

@@ -13,10 +13,12 @@ import { mustReadCommit } from "../../access/repository-access.ts";
 import type { Deps } from "../../core/deps.ts";
 import { type Route, route } from "../../core/route.ts";
 import { nameLengthMax } from "../../core/schema.ts";
-import { commitView, nothingChanged } from "./commit-change.ts";
+import { basisOf, commitView, nothingChanged, startBranchField } from "./commit-change.ts";
 import { CommitView } from "./commit-view.ts";
-import { changeRefsFor, mustFindRef, type Writing } from "./ref-change.ts";
+import { changeRefsFor, mustFindRef, NewBranchName, type Writing } from "./ref-change.ts";
 import { mustFindCommit } from "./revision.ts";
+
+const isNewBranchName = (name: string): boolean => NewBranchName.safeParse(name).success;
 
 const picking = {
   method: "post",
@@ -30,6 +32,11 @@ const picking = {
         .min(1)
         .max(nameLengthMax)
         .meta({ description: "It gets the new commit." }),
+      startBranch: startBranchField("branchName"),
+    })
+    .refine(({ branchName, startBranch }) => !startBranch || isNewBranchName(branchName), {
+      path: ["branchName"],
+      message: "It is no name for a branch.",
     })
     .meta({ id: "CommitPick" }),
   reply: CommitView,
@@ -43,7 +50,7 @@ const cherryPick = route({
   description:
     "Its author stays the author. Of a merge, what it brought to the branch it was made on. A conflict is 409 with the files.",
   handle: async ({ params, body, request }, deps) =>
-    pick(params.hash, body.branchName, request, deps, {
+    pick(params.hash, body, request, deps, {
       from: ({ parent, commit }) => ({ base: parent, theirs: commit.treeId }),
       author: ({ author }) => sameIdentLine(author),
       message: pickMessage,
@@ -58,7 +65,7 @@ const revert = route({
   description:
     "Of a merge, what it brought to the branch it was made on. A conflict is 409 with the files.",
   handle: async ({ params, body, request }, deps) =>
-    pick(params.hash, body.branchName, request, deps, {
+    pick(params.hash, body, request, deps, {
       from: ({ parent, commit }) => ({ base: commit.treeId, theirs: parent }),
       author: () => undefined,
       message: revertMessage,
@@ -79,27 +86,35 @@ type Way = Readonly<{
   message: (commit: Commit) => string;
 }>;
 
-async function pick(hash: string, branchName: string, request: Writing, deps: Deps, way: Way) {
-  const ref = branchPrefix + branchName;
+type Place = Readonly<{ branchName: string; startBranch?: string | null | undefined }>;
+
+async function pick(hash: string, place: Place, request: Writing, deps: Deps, way: Way) {
+  const { branchName: branch, startBranch } = place;
+  const ref = branchPrefix + branch;
   const { commit } = await mustFindCommit(deps, request.project, hash);
   const plan = async (repository: Repository) => {
-    const branch = await mustFindRef(deps.db, request.project.id, "branch", branchName);
-    const before = branch.object_id;
-    await mustBeAllowed(deps, request, repository, [{ ref, before, after: before }]);
+    const basis = await basisOf({ branch, startBranch }, request.project, deps);
+    const { before } = basis;
+    // In a project without branches there is nothing to do it on.
+    const parentId =
+      basis.parentId ??
+      (await mustFindRef(deps.db, request.project.id, "branch", branch)).object_id;
+    await mustBeAllowed(deps, request, repository, [{ ref, before, after: before ?? parentId }]);
     const treeId = await mergedTree(
       repository,
       way.from(await sidesOf(repository, commit)),
-      before,
+      parentId,
     );
     const committer = identLine(await accountIdent(deps.db, request.userId), deps.now());
     const made = newCommit({
       treeId,
-      parentIds: [before],
+      parentIds: [parentId],
       author: way.author(commit) ?? committer,
       committer,
       message: way.message(commit),
     });
-    await writeObjects(repository, [made]);
+    // Git takes the empty tree for known, so nothing else may have written it.
+    await writeObjects(repository, treeId === emptyTree.id ? [emptyTree, made] : [made]);
     return [{ ref, before, after: made.id }];
   };
   const { refs } = await changeRefsFor(request, deps, { plan, retries: true });

@@ -147,6 +147,29 @@ describe("POST …/commit/{hash}/revert", () => {
     expect(await files("side")).to.contain("side.txt");
   });
 
+  it("begins a branch for it, and only a new one", async () => {
+    const at = await local("rev-parse", "side");
+    const body = { branchName: "undo", startBranch: "side" };
+    const undo = (over = {}) =>
+      world.post(people.bob, `/commit/${side}/revert`, { ...body, ...over });
+    const made = await undo();
+    expect(made.status, made.text).to.equal(200);
+    expect(made.body["parentCommitIds"]).to.deep.equal([at]);
+    expect(await files("undo")).to.deep.equal(["a.txt"]);
+    expect((await world.recordedChanges()).at(-1)).to.equal("BranchCreated undo by bob");
+    expect((await undo()).body).to.include({ status: 422, code: "branch.exists" });
+    expect((await undo({ branchName: "-x" })).body).to.include({ status: 422 });
+    expect((await undo({ branchName: "other", startBranch: "none" })).status).to.equal(404);
+  });
+
+  it("leaves a whole repository where nothing remains", async () => {
+    const root = await local("rev-list", "--max-parents=0", "side");
+    await local("push", "--quiet", "--force", "origin", `${root}:refs/heads/side`);
+    expect((await revert(root, "side")).status).to.equal(200);
+    expect(await files("side")).to.deep.equal([""]);
+    await bare("fsck", "--full", "--strict", "--no-dangling");
+  });
+
   it("undoes a merge as a whole", async () => {
     await local("merge", "--quiet", "--no-ff", "-m", "Merge side", "side");
     await push();
