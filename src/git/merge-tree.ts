@@ -32,7 +32,7 @@ export const emptyTree = newObject("tree", "");
  * @throws Refusal 422 `merge.too_complex`, 503 `merge.unavailable`; GitFailure when an object cannot be read
  */
 export async function mergeTrees(
-  repository: Repository,
+  repository: Pick<Repository, "gitDir">,
   sides: MergeSides,
   { spentMs = 0, limits = mergeLimits }: MergeTime = {},
 ): Promise<TreeMerge> {

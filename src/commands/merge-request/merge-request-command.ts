@@ -7,6 +7,9 @@ import type { MergeStrategy } from "../../events/merge-request/merge-setting.ts"
 type Within = Readonly<{ projectId: ProjectId; by: UserId; at: string }>;
 type BySystem = Readonly<{ at: string }>;
 
+/** Why a merge that was awaited is not made. */
+export type RefusedMerge = Readonly<{ code: string; message: string }>;
+
 /** What of the request itself a merge was judged by, beside its source and target. */
 export type JudgedRequest = Readonly<{
   /** Title and flag say whether it is a draft. */
@@ -56,7 +59,8 @@ export type MergeRequestCommand =
   | (Within & Readonly<{ type: "CancelMergeRequest" }>)
   | (Within & Readonly<{ type: "DeleteMergeRequestRefs" }>)
   | (Within & Readonly<{ type: "SetAutoMerge"; sourceCommit: ObjectId; choice: MergeChoice }>)
-  | (BySystem & Readonly<{ type: "ClearAutoMerge"; reason: "CANCELED" | "REFUSED" }>)
+  | (BySystem & Readonly<{ type: "ClearAutoMerge"; reason: "CANCELED" }>)
+  | (BySystem & Readonly<{ type: "ClearAutoMerge"; reason: "REFUSED"; refusal: RefusedMerge }>)
   | (Within &
       Readonly<{
         type: "BeginMerge";

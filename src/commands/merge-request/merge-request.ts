@@ -11,7 +11,12 @@ import {
 import { unreachable } from "../../platform/invariant.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import type { Slice } from "../core/decider.ts";
-import type { CommandOf, JudgedRequest, MergeRequestCommand } from "./merge-request-command.ts";
+import type {
+  CommandOf,
+  JudgedRequest,
+  MergeRequestCommand,
+  RefusedMerge,
+} from "./merge-request-command.ts";
 import {
   type BegunMerge,
   type ExistingMergeRequest,
@@ -58,7 +63,7 @@ export const mergeRequest: Slice<
       case "SetAutoMerge":
         return setAutoMerge(mustBeOpen(mustBeIn(state, command)), command);
       case "ClearAutoMerge":
-        return autoMergeCleared(mustExist(state), command.reason, command.at);
+        return autoMergeCleared(mustExist(state), command.reason, command.at, refusalIn(command));
       case "BeginMerge":
         return beginMerge(mustBeOpen(mustBeIn(state, command)), command);
       case "AbandonMerge":
@@ -69,8 +74,12 @@ export const mergeRequest: Slice<
         return recordMergeByPush(mustExist(state), command);
       case "RecordFailure": {
         const { reason, at: failedAt } = command;
-        mustBeOpen(mustExist(state));
-        return [{ type: "MergeRequestFailed", data: { reason, failedAt } }];
+        const open = mustBeOpen(mustExist(state));
+        const refusal = { code: "merge.failed", message: reason };
+        return [
+          ...autoMergeCleared(open, "REFUSED", failedAt, refusal),
+          { type: "MergeRequestFailed", data: { reason, failedAt } },
+        ];
       }
       default:
         return unreachable(command);
@@ -145,10 +154,15 @@ function autoMergeCleared(
   { autoMerge }: ExistingMergeRequest,
   reason: ClearedReason,
   clearedAt: string,
+  refusal?: RefusedMerge,
 ): Events {
   if (autoMerge === undefined) return [];
-  return [{ type: "MergeRequestAutoMergeCleared", data: { reason, clearedAt } }];
+  const why = { reason, ...(refusal && { refusal }) };
+  return [{ type: "MergeRequestAutoMergeCleared", data: { ...why, clearedAt } }];
 }
+
+const refusalIn = (command: CommandOf<"ClearAutoMerge">): RefusedMerge | undefined =>
+  command.reason === "REFUSED" ? command.refusal : undefined;
 
 function toggleApproval(
   { approverIds, sourceCommit }: ExistingMergeRequest,

@@ -101,6 +101,8 @@ export const mergeRequestEvents = {
   }),
   MergeRequestAutoMergeCleared: z.object({
     reason: z.enum(["CANCELED", "PUSH", "TARGET_CHANGED", "CLOSED", "REFUSED"]),
+    /** What the merge was refused with. */
+    refusal: z.object({ code: z.string(), message: z.string() }).optional(),
     clearedAt: IsoInstant,
   }),
   /** The commit is made; the target branch is moved to it next. */

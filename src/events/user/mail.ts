@@ -23,6 +23,8 @@ export const NotificationKind = z.enum([
   /** As assignee or as reviewer. */
   "MERGE_REQUEST_ASSIGNED",
   "MERGE_REQUEST_MENTIONED",
+  /** A merge that they wanted as soon as it is possible is not made. */
+  "AUTO_MERGE_DROPPED",
   /** In a note of a discussion of a merge request. */
   "NOTE_MENTIONED",
   /** A project or team is offered to them. */

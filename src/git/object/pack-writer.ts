@@ -32,7 +32,7 @@ export function newObject(type: ObjectType, content: string | Buffer): NewObject
  * @throws GitFailure with git's own words when an object is refused
  */
 export async function writeObjects(
-  { gitDir }: Repository,
+  { gitDir }: Pick<Repository, "gitDir">,
   objects: readonly NewObject[],
 ): Promise<void> {
   const input = await packOf(objects);

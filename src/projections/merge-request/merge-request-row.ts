@@ -21,6 +21,25 @@ export const mergeRequestStatusTitles: Readonly<Record<MergeRequestStatus, strin
   FAILED: "Failed",
 };
 
+/** An awaited merge that is not made any more. */
+export type DroppedMerge = Readonly<{
+  reason: "PUSH" | "TARGET_CHANGED" | "CLOSED" | "REFUSED";
+  /** What the merge was refused with; null for another reason, and of older ones. */
+  refusal: Readonly<{ code: string; message: string }> | null;
+  droppedAt: string;
+}>;
+
+const droppedWords: Readonly<Record<DroppedMerge["reason"], string>> = {
+  PUSH: "New commits were pushed to the source branch.",
+  TARGET_CHANGED: "The request goes into another branch now.",
+  CLOSED: "The request was closed.",
+  REFUSED: "The merge was refused.",
+};
+
+/** Why it is not made, as answers and mails say it. */
+export const whyDropped = ({ reason, refusal }: DroppedMerge): string =>
+  refusal?.message ?? droppedWords[reason];
+
 export type AutoMerge = Readonly<{ sourceCommit: string; choice: MergeChoice; setById: UserId }>;
 
 export const requests = defineTable({
@@ -57,6 +76,8 @@ export const requests = defineTable({
     /** Its own; null: those of the project. */
     approval_rules: column<readonly ApprovalRule[] | null>("jsonb null"),
     auto_merge: column<AutoMerge | null>("jsonb null"),
+    /** The last one, until another is awaited or the request is merged. */
+    dropped_merge: column<DroppedMerge | null>("jsonb null"),
     /** Counts for the author until it is merged, and then for the project. */
     brought_bytes: "bigint",
     refs_deleted: "boolean",
@@ -180,6 +201,7 @@ export function newMergeRequest(
     updated_at: new Date(data.openedAt),
     approval_rules: null,
     auto_merge: null,
+    dropped_merge: null,
     brought_bytes: BigInt(data.broughtBytes ?? 0),
     refs_deleted: false,
     failure: null,

@@ -1,4 +1,4 @@
-import type { MergeRequestId } from "../../events/core/ids.ts";
+import type { MergeRequestId, ObjectId, UserId } from "../../events/core/ids.ts";
 import { localIdEvents } from "../../events/core/local-id.ts";
 import { idInStream } from "../../events/core/stream.ts";
 import { discussionEvents } from "../../events/merge-request/discussion.ts";
@@ -63,9 +63,13 @@ export const mergeRequestProjection = defineReadModel({
     MergeRequestCanceled: ({ stream, data }) =>
       touched(stream, data.canceledAt, { status: "CANCELED" }),
     MergeRequestAutoMergeSet: ({ stream, data }) =>
-      touched(stream, data.setAt, { auto_merge: data }),
-    MergeRequestAutoMergeCleared: ({ stream, data }) =>
-      touched(stream, data.clearedAt, { auto_merge: null }),
+      touched(stream, data.setAt, { auto_merge: data, dropped_merge: null }),
+    MergeRequestAutoMergeCleared: ({ stream, data: { reason, refusal, clearedAt } }) =>
+      touched(stream, clearedAt, {
+        auto_merge: null,
+        dropped_merge:
+          reason === "CANCELED" ? null : { reason, refusal: refusal ?? null, droppedAt: clearedAt },
+      }),
     MergeRequestMergeBegun: ({ stream, data }) =>
       put(merges, {
         id: data.mergeId,
@@ -78,15 +82,7 @@ export const mergeRequestProjection = defineReadModel({
         begun_at: new Date(data.begunAt),
       }),
     MergeRequestMergeAbandoned: nothing,
-    MergeRequestMerged: ({ stream, data }) =>
-      touched(stream, data.mergedAt, {
-        status: "MERGED",
-        auto_merge: null,
-        merge_id: data.mergeId,
-        merge_commit: data.mergeCommit,
-        merged_by_id: data.mergedById,
-        merged_at: new Date(data.mergedAt),
-      }),
+    MergeRequestMerged: ({ stream, data }) => touched(stream, data.mergedAt, mergedColumnsOf(data)),
     MergeRequestMergedByPush: ({ stream, data }) => [
       put(merges, {
         id: data.mergeId,
@@ -98,14 +94,7 @@ export const mergeRequestProjection = defineReadModel({
         begun_by_id: data.mergedById,
         begun_at: new Date(data.mergedAt),
       }),
-      touched(stream, data.mergedAt, {
-        status: "MERGED",
-        auto_merge: null,
-        merge_id: data.mergeId,
-        merge_commit: data.mergeCommit,
-        merged_by_id: data.mergedById,
-        merged_at: new Date(data.mergedAt),
-      }),
+      touched(stream, data.mergedAt, mergedColumnsOf(data)),
     ],
     MergeRequestRefsDeleted: ({ stream, data }) =>
       touched(stream, data.deletedAt, { refs_deleted: true }),
@@ -122,6 +111,23 @@ export const mergeRequestProjection = defineReadModel({
     DiscussionUnresolved: ({ stream, data }) => discussedAt(idInStream(stream), data.unresolvedAt),
     ProjectPurged: ({ data }) => purgeRequests(data.projectId),
   },
+});
+
+const mergedColumnsOf = (
+  merge: Readonly<{
+    mergeId: string;
+    mergeCommit: ObjectId;
+    mergedById: UserId | null;
+    mergedAt: string;
+  }>,
+) => ({
+  status: "MERGED" as const,
+  auto_merge: null,
+  dropped_merge: null,
+  merge_id: merge.mergeId,
+  merge_commit: merge.mergeCommit,
+  merged_by_id: merge.mergedById,
+  merged_at: new Date(merge.mergedAt),
 });
 
 const idOf = (stream: string) => idInStream(stream) as MergeRequestId;

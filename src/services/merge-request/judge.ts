@@ -5,16 +5,14 @@ import type {
   ApprovalConfiguration,
   ApprovalRule,
 } from "../../events/merge-request/approval-rule.ts";
+import type { MergeStrategy } from "../../events/merge-request/merge-setting.ts";
 import { branchPrefix } from "../../events/repository/repository.ts";
-import { checkMerge, type KeptMerges } from "../../git/merge-commits.ts";
-import { isFinalFailure, mergeFailure } from "../../git/merge-failure.ts";
 import type { GitRepositories } from "../../git/repositories.ts";
-import type { Repository } from "../../git/repository.ts";
-import { Refusal } from "../../platform/refusal.ts";
 import { hasLocksOfOthers, lockedByOthers } from "../../projections/git/lfs-lock.ts";
 import { approvalConfigurationOf } from "../../projections/merge-request/approval-rule.ts";
 import { mergeChecks } from "../../projections/merge-request/merge-check.ts";
 import type { MergeRequestRow } from "../../projections/merge-request/merge-request-row.ts";
+import { mergeSettingsOf } from "../../projections/merge-request/merge-setting.ts";
 import type { ProjectRow } from "../../projections/project/project.ts";
 import {
   reaches,
@@ -29,65 +27,57 @@ import {
   possibleApprovers,
   rulesOf,
 } from "./approver.ts";
-import { type Comparison, compareHeads } from "./compare.ts";
+import type { Comparison } from "./compare.ts";
+import {
+  type Findings,
+  type MergeError,
+  mergeErrorsOf,
+  notOpen,
+  plainError,
+} from "./merge-refusal.ts";
 import { type OwnerDemands, ownerDemands, ownersAgree } from "./owners.ts";
 import {
   type PipelineVerdicts,
   pipelineRequirements,
   pipelineVerdicts,
 } from "./pipeline-verdict.ts";
-
-/** What must be true of a request before it is merged. */
-export const requirementNames = [
-  "LAST_PIPELINE_SUCCESS",
-  "WORK_NOT_IN_PROGRESS",
-  "RIGHTS_TO_MERGE",
-  "NO_CONFLICTS",
-  "BRANCH_NOT_PROTECTED_FOR_USER",
-  "HAS_ALL_APPROVERS",
-  "HAS_ALL_CODEOWNERS",
-  "MERGE_RESULTS_PIPELINE_SUCCESS",
-] as const;
-export type RequirementName = (typeof requirementNames)[number];
-export type Requirements = Readonly<Record<RequirementName, boolean>>;
+import { allRequirements, noRequirements, type Reason, type Requirements } from "./requirement.ts";
+import { noConflicts, sidesOf } from "./sides.ts";
+import { usualStrategy } from "./strategy.ts";
 
 /** Who would merge, and what they are in the target project. */
 export type Viewer = Readonly<{ userId: string | null; role: Role | undefined }>;
 
-export type Reason = Readonly<{ field: RequirementName; code: string; message: string }>;
-
-export type Judgement = Readonly<{
-  requirements: Requirements;
-  /** All of them are true, it is open, and the target lacks something that the source has. */
-  canMerge: boolean;
-  /** Head of the target branch; undefined when it is gone. */
-  targetHead: string | undefined;
-  /** Of the two branches; null where they are not compared. Without one they are merged all the same. */
-  hasCommonHistory: boolean | null;
-  /** Paths that both sides changed in different ways: the first of them, and how many there are. */
-  conflicts: readonly string[];
-  conflictsCount: number;
-  /** Paths of the request that others have locked. */
-  lockConflicts: readonly string[];
-  /** Why requirements do not hold, where their names do not say it. */
-  reasons: readonly Reason[];
-  rules: readonly ApprovalRule[];
-  approvers: readonly Approver[];
-  pipelines: PipelineVerdicts;
-  /** What these were found by; undefined where the request is not open or not compared. */
-  configuration: ApprovalConfiguration | undefined;
-  comparison: Comparison | undefined;
-}>;
+/** Whether a request can be merged: `refusalOf` of it is what a merge is answered. */
+export type Judgement = Findings &
+  Readonly<{
+    /** Everything that a merge would be refused for. */
+    errors: readonly MergeError[];
+    /** There is nothing of the kind. */
+    canMerge: boolean;
+    /** Head of the target branch; undefined when it is gone. */
+    targetHead: string | undefined;
+    /** Of the two branches; null where they are not compared. Without one they are merged all the same. */
+    hasCommonHistory: boolean | null;
+    rules: readonly ApprovalRule[];
+    approvers: readonly Approver[];
+    pipelines: PipelineVerdicts;
+    /** What these were found by; undefined where the request is not open or not compared. */
+    configuration: ApprovalConfiguration | undefined;
+    comparison: Comparison | undefined;
+  }>;
 
 /** What of a request is judged. */
 export type Judged = Pick<
   MergeRequestRow,
   | ("id" | "status" | "project_id" | "local_id" | "source_project_id" | "source_commit")
-  | ("target_branch" | "is_draft" | "author_id" | "approval_rules")
+  | ("target_branch" | "is_draft" | "author_id" | "approval_rules" | "squash_commit")
 >;
 
-/** What held at another time than now. */
-export type Then = Readonly<{
+export type JudgedBy = Readonly<{
+  /** How it would be merged; as the project merges it when nobody says how. */
+  strategy?: MergeStrategy;
+  /** What held at another time than now. */
   targetHead?: string | undefined;
   approverIds?: ReadonlySet<UserId>;
 }>;
@@ -113,8 +103,9 @@ function readOnce(db: Knex, project: ProjectRow, { userId }: Viewer) {
   const configuring = approvalConfigurationOf(db, { project });
   const protecting = refProtections(db, project);
   const locking = hasLocksOfOthers(db, project.id, userId);
-  for (const reading of [configuring, protecting, locking]) reading.catch(() => undefined);
-  return { configuring, protecting, locking };
+  const setting = mergeSettingsOf(db, project.id);
+  for (const each of [configuring, protecting, locking, setting]) each.catch(() => undefined);
+  return { configuring, protecting, locking, setting };
 }
 
 /** Judges requests of one project for one person; what holds for all of them is read once. */
@@ -142,25 +133,27 @@ export function mergeJudge({ db, git }: JudgeDeps, project: ProjectRow, viewer: 
     return locks.map(({ path }) => path);
   };
 
-  return async (row: Judged, then: Then = {}): Promise<Judgement> => {
+  return async (row: Judged, by: JudgedBy = {}): Promise<Judgement> => {
     if (row.status === "OPENED") common();
     const [repository, target] = await Promise.all([
       git.find(project.id),
       findRef(db, project.id, "branch", row.target_branch),
     ]);
-    const targetHead = then.targetHead ?? target?.object_id;
+    const targetHead = by.targetHead ?? target?.object_id;
     if (row.status !== "OPENED" || repository === undefined) return notCompared(row, targetHead);
     const configuration = await common().configuring;
+    const { settings } = await common().setting;
+    const strategy = by.strategy ?? usualStrategy(row, settings);
     const kept = mergeChecks(db, project.id);
     const [sides, rules] = await Promise.all([
-      sidesOf(repository, kept, targetHead, row),
+      sidesOf(repository, kept, { ...row, targetHead, strategy }),
       rulesOf(db, project, row, configuration),
     ]);
-    const { comparison, conflicts, conflictsCount } = sides;
+    const { comparison, conflicts, conflictsCount, obstacle } = sides;
     const verifying = verdictsOf(db, row, targetHead, comparison);
     verifying.catch(() => undefined);
     const barred = await barredFromApproving(db, repository, row, comparison, configuration);
-    const counted = { rules, barred, approverIds: then.approverIds };
+    const counted = { rules, barred, approverIds: by.approverIds };
     const approvers = await countingApprovers(db, project, row, counted);
     // Commits say who made them but do not prove it, so they rid nobody of being an owner.
     const excluded = configuration.preventAuthorApproving ? row.author_id : undefined;
@@ -179,13 +172,14 @@ export function mergeJudge({ db, git }: JudgeDeps, project: ProjectRow, viewer: 
         (owning.demands !== undefined &&
           (await ownersAgree(db, project, owning.demands, { approvers, mayApprove }))),
     };
-    const canMerge = comparison?.baseId !== row.source_commit && areMet(requirements);
     const lockConflicts = comparison === undefined ? [] : await lockedOf(comparison);
     const reasons = [...sides.reasons, ...reasonsOf(owning)];
     const hasCommonHistory = comparison === undefined ? null : comparison.baseId !== null;
-    const found = { hasCommonHistory, conflicts, conflictsCount, lockConflicts, reasons };
-    const by = { configuration, comparison, rules, approvers };
-    return { requirements, canMerge, targetHead, ...found, ...by, pipelines: verdicts };
+    const of = { requirements, reasons, conflicts, conflictsCount, lockConflicts, obstacle };
+    const errors = mergeErrorsOf(of);
+    const found = { ...of, errors, canMerge: errors.length === 0, targetHead, hasCommonHistory };
+    const foundBy = { configuration, comparison, rules, approvers };
+    return { ...found, ...foundBy, pipelines: verdicts };
   };
 }
 
@@ -214,55 +208,6 @@ const reasonsOf = (owning: OwnerDemands | undefined): readonly Reason[] =>
     ? []
     : [{ field: "HAS_ALL_CODEOWNERS", code: owning.code, message: owning.message }];
 
-const areMet = (requirements: Requirements): boolean => Object.values(requirements).every(Boolean);
-
-const noConflicts = { conflicts: [], conflictsCount: 0 } as const;
-
-type Sides = Readonly<{
-  head: string;
-  comparison: Comparison | undefined;
-  conflicts: readonly string[];
-  conflictsCount: number;
-  /** Why it is not known whether they merge. */
-  reasons: readonly Reason[];
-}>;
-
-/** Without a target branch there is nothing to compare with; nor beyond the limits of a merge. */
-async function sidesOf(
-  repository: Repository,
-  kept: KeptMerges,
-  targetHead: string | undefined,
-  { source_commit: theirs, target_branch: branch }: Judged,
-): Promise<Sides> {
-  const unknown = (code: string, message: string): Sides => {
-    const reasons = [{ field: "NO_CONFLICTS", code, message } as const];
-    return { head: targetHead ?? "", comparison: undefined, ...noConflicts, reasons };
-  };
-  if (targetHead === undefined) {
-    return unknown("branch.not_found", `The target branch ${branch} does not exist.`);
-  }
-  try {
-    const comparison = await compareHeads(repository, targetHead, theirs);
-    const merged = await checkMerge(repository, { ours: targetHead, theirs }, kept);
-    const conflicts = merged.conflicts === undefined ? noConflicts : merged;
-    return { head: targetHead, comparison, ...conflicts, reasons: [] };
-  } catch (error) {
-    const failure = mergeFailure(error);
-    if (failure instanceof Refusal) return unknown(failure.code, failure.message);
-    if (isFinalFailure(failure)) return unknown(mergeFailed, failure.message);
-    throw failure;
-  }
-}
-
-/** Code of a reason that makes the request FAILED when it is merged. */
-export const mergeFailed = "merge.failed";
-
-const allAre = (isMet: boolean) =>
-  Object.fromEntries(requirementNames.map((name) => [name, isMet])) as Requirements;
-
-/** None of them is met. */
-export const noRequirements = allAre(false);
-
 /**
  * What is known without reading the branches. A merge demands all of the requirements, so a merged request met
  * them. Any other that is not open cannot be merged, whatever else holds.
@@ -272,12 +217,12 @@ export function notCompared(
   targetHead: string | undefined,
 ): Judgement {
   const requirements =
-    status === "MERGED" ? allAre(true) : { ...noRequirements, WORK_NOT_IN_PROGRESS: !is_draft };
+    status === "MERGED" ? allRequirements : { ...noRequirements, WORK_NOT_IN_PROGRESS: !is_draft };
+  const obstacle = notOpen(status);
+  const of = { requirements, ...noConflicts, lockConflicts: [], reasons: [], obstacle };
   const nothing = {
     hasCommonHistory: null,
-    ...noConflicts,
-    lockConflicts: [],
-    reasons: [],
+    errors: obstacle === undefined ? mergeErrorsOf(of) : [plainError(obstacle)],
     rules: [],
     approvers: [],
     configuration: undefined,
@@ -290,5 +235,5 @@ export function notCompared(
     mergeResult: null,
     pending: false,
   };
-  return { requirements, canMerge: false, targetHead, ...nothing, pipelines };
+  return { ...of, canMerge: false, targetHead, ...nothing, pipelines };
 }

@@ -38,9 +38,10 @@ import { accountIdent } from "../../projections/user/commit-author.ts";
 import { changesOfCommand } from "../git/push-intent.ts";
 import { changedEarlier, changeRefs, type RefChangeDeps } from "../git/ref-change.ts";
 import { finishMerge, finishOwnMerge } from "./finish-merge.ts";
-import { type Judgement, mergeFailed, mergeJudge } from "./judge.ts";
-import { inConflict, type Making, makeMerge } from "./make-merge.ts";
+import { type Judgement, mergeJudge } from "./judge.ts";
+import { type Making, makeMerge } from "./make-merge.ts";
 import { filledMessage } from "./merge-message.ts";
+import { failureIn, mergeFailed, notOpen, refusalOf } from "./merge-refusal.ts";
 import { withNewestSource } from "./source.ts";
 import type { SourceDeps } from "./source-subject.ts";
 import { mustStillHold, withRoleNow } from "./still-holds.ts";
@@ -76,7 +77,8 @@ export const refusalsByAnother: readonly string[] = [alreadyUnderWay, "merge.in_
  *
  * @throws Refusal 409 `merge.conflict`, `merge.not_fast_forward`, `merge.in_progress`,
  *   `merge_request.changed`, `branch.moved`, `lfs_lock.of_others`; 422 `merge.requirements`,
- *   `merge.nothing`, `merge_request.final`, `merge_request.closed`; 403 `branch.protected`; 503 `merge.unavailable`
+ *   `merge.nothing`, `merge_request.final`, `merge_request.closed`; 403 `auth.role_missing`, `branch.protected`;
+ *   503 `merge.unavailable`
  */
 export async function merge(deps: MergeDeps, requested: MergeOrder): Promise<void> {
   let order = requested;
@@ -278,57 +280,24 @@ type Mergeable = Judgement & Readonly<{ targetHead: string }>;
 
 async function mustBeMergeable(
   deps: MergeDeps,
-  { project, role, userId }: MergeOrder,
+  { project, role, userId, choice }: MergeOrder,
   row: MergeRequestRow,
 ): Promise<Mergeable> {
   mustBeOpen(row);
-  const judgement = await mergeJudge(deps, project, { userId, role })(row);
-  const { requirements, conflictsCount, lockConflicts, targetHead } = judgement;
-  const unmet = Object.entries(requirements).flatMap(([name, isMet]) => (isMet ? [] : [name]));
-  await mustBeReadable(deps, row, judgement, unmet);
-  if (unmet.length === 1 && conflictsCount > 0) throw inConflict(judgement);
-  if (unmet.length > 0 || targetHead === undefined) throw requirementsUnmet(judgement, unmet);
-  if (lockConflicts.length > 0) {
-    const message = `Others have locked ${lockConflicts.join(", ")}.`;
-    const extra = { files: lockConflicts };
-    throw new Refusal("conflict", "lfs_lock.of_others", message, { extra });
-  }
+  const judge = mergeJudge(deps, project, { userId, role });
+  const judgement = await judge(row, { strategy: choice.strategy });
+  const broken = failureIn(judgement);
+  if (broken !== undefined) throw await failed(deps, row, broken);
+  const refused = refusalOf(judgement);
+  if (refused !== undefined) throw refused;
+  const { targetHead } = judgement;
+  invariant(targetHead !== undefined, "Without a target branch a merge is refused");
   return { ...judgement, targetHead };
 }
 
-/** @throws Refusal 503 when git had trouble that may pass; 422 when it cannot read the branches, which is final */
-async function mustBeReadable(
-  deps: MergeDeps,
-  row: MergeRequestRow,
-  { reasons }: Judgement,
-  unmet: readonly string[],
-): Promise<void> {
-  const passing = reasons.find(({ code }) => code === "merge.unavailable");
-  if (passing !== undefined) {
-    const { code, message } = passing;
-    throw new Refusal("unavailable", code, message, { retryAfterSeconds: 10 });
-  }
-  const broken = reasons.find(({ code }) => code === mergeFailed);
-  if (unmet.length === 1 && broken !== undefined) throw await failed(deps, row, broken.message);
-}
-
 function mustBeOpen({ status }: Pick<MergeRequestRow, "status">): void {
-  if (status === "OPENED") return;
-  const code = status === "CLOSED" ? "merge_request.closed" : "merge_request.final";
-  throw new Refusal("unprocessable", code, `The merge request is ${status.toLowerCase()}.`);
-}
-
-function requirementsUnmet(judgement: Judgement, unmet: readonly string[]): Refusal {
-  const { conflicts: files, conflictsCount: filesCount, reasons } = judgement;
-  const errors = unmet.map((field) => {
-    const message = `The requirement ${field} is not met.`;
-    const reason = reasons.find((one) => one.field === field);
-    return reason ?? { field, code: "merge.requirement", message };
-  });
-  const why = reasons.filter(({ field }) => unmet.includes(field)).map((reason) => reason.message);
-  const message = [`Not met: ${unmet.join(", ")}.`, ...why].join(" ");
-  const extra = filesCount > 0 ? { files, filesCount } : {};
-  return new Refusal("unprocessable", "merge.requirements", message, { errors, extra });
+  const over = notOpen(status);
+  if (over !== undefined) throw over;
 }
 
 type Prepared = Omit<Making, "targetHead" | "message"> &

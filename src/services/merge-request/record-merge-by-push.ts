@@ -32,7 +32,7 @@ export async function recordMergeByPush(
   if (project === undefined) return;
   const role = by === null ? undefined : await actingRole(deps.db, project, by);
   const judge = mergeJudge(deps, project, { userId: by, role });
-  const { requirements } = await judge(row, { targetHead: targetBefore });
+  const { requirements } = await judge(row, { targetHead: targetBefore, strategy: "MERGE_COMMIT" });
   // Who merges by hand has resolved the conflicts.
   const unmet = Object.entries(requirements).flatMap(([name, isMet]) =>
     isMet || name === "NO_CONFLICTS" ? [] : [name],

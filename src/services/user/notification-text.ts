@@ -14,6 +14,7 @@ import { findIssueCommentById } from "../../projections/issue/issue-comment.ts";
 import { findIssueById } from "../../projections/issue/list.ts";
 import { findNoteById } from "../../projections/merge-request/discussion.ts";
 import { findMergeRequestById } from "../../projections/merge-request/merge-request-query.ts";
+import { whyDropped } from "../../projections/merge-request/merge-request-row.ts";
 import { findProjectById } from "../../projections/project/project.ts";
 import { possibleReaders } from "../../projections/team/reader.ts";
 import { findTransfer } from "../../projections/team/transfer-offer.ts";
@@ -105,16 +106,29 @@ async function writeMention(
   const where = `${project.owner_alias}/${project.alias}`;
   const path = `/project/${where}/${about.place}`;
   const { unsubscribeUrl, hint } = unsubscribing({ vault, publicUrl }, holderId);
-  const happened =
-    kind === "ISSUE_ASSIGNED" || kind === "MERGE_REQUEST_ASSIGNED"
-      ? `You are assigned to the ${about.noun} "${title}" (${about.reference}) of ${where}.`
-      : `${by} mentions you in the ${about.noun} "${title}" (${about.reference}) of ${where}:`;
+  const happened = happenedTo(
+    kind,
+    by,
+    `the ${about.noun} "${title}" (${about.reference}) of ${where}`,
+  );
   // A mail may be sent long after: text that was removed meanwhile is not sent any more.
   const stands = then?.text === undefined || then.text === found?.text;
   const text = stands ? clipText(about.text, excerptMax) : "The text was changed since.";
   const parts = [happened, text, `${publicUrl}${path}`, hint, ""];
   const subject = `[${where}] ${title} (${about.reference})`;
   return { subject, text: parts.join("\n\n"), unsubscribeUrl };
+}
+
+function happenedTo(kind: MentionKind, by: string, what: string): string {
+  switch (kind) {
+    case "ISSUE_ASSIGNED":
+    case "MERGE_REQUEST_ASSIGNED":
+      return `You are assigned to ${what}.`;
+    case "AUTO_MERGE_DROPPED":
+      return `${what.replace("the", "The")} is not merged as you wanted, when its pipelines succeed:`;
+    default:
+      return `${by} mentions you in ${what}:`;
+  }
 }
 
 type Subject = Readonly<{
@@ -142,6 +156,11 @@ async function subjectOf(db: Knex, kind: MentionKind, id: string): Promise<Subje
     case "MERGE_REQUEST_ASSIGNED":
     case "MERGE_REQUEST_MENTIONED":
       return requestSubject(db, id);
+    case "AUTO_MERGE_DROPPED": {
+      const dropped = (await findMergeRequestById(db, id))?.dropped_merge ?? undefined;
+      const of = dropped && (await requestSubject(db, id));
+      return of && { ...of, text: whyDropped(dropped) };
+    }
     case "NOTE_MENTIONED": {
       const note = await findNoteById(db, id);
       const of = note && (await requestSubject(db, note.merge_request_id));

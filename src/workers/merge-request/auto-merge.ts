@@ -2,6 +2,7 @@ import { z } from "zod";
 import { handle } from "../../commands/core/handle.ts";
 import { stepOf } from "../../commands/core/step.ts";
 import { mergeRequest } from "../../commands/merge-request/merge-request.ts";
+import type { RefusedMerge } from "../../commands/merge-request/merge-request-command.ts";
 import { decode } from "../../events/core/decode.ts";
 import type { EventMetadata } from "../../events/core/event.ts";
 import { bySystem } from "../../events/core/system.ts";
@@ -57,9 +58,13 @@ export const autoMergeWorker = defineWorker({
     if (!row?.auto_merge || project === undefined || row.status !== "OPENED") return;
     const { setById: userId, choice } = row.auto_merge;
     const role = await actingRole(deps.db, project, userId);
-    const judgement = await mergeJudge(deps, project, { userId, role })(row);
+    const judge = mergeJudge(deps, project, { userId, role });
+    const judgement = await judge(row, { strategy: choice.strategy });
     const { last, mergeResult, pending } = judgement.pipelines;
-    if (last === false || mergeResult === false) return giveUp(deps, mergeRequestId);
+    if (last === false || mergeResult === false) {
+      const message = "A pipeline that the merge waited for failed.";
+      return giveUp(deps, mergeRequestId, { code: "pipeline.failed", message });
+    }
     if (pending || waitsForPipelines(judgement)) return;
     const metadata = await autoMergeMetadata(deps, mergeRequestId);
     if (metadata === undefined) return;
@@ -71,7 +76,7 @@ export const autoMergeWorker = defineWorker({
       // Checked again by the sweep.
       if (refusalsByAnother.includes(error.code)) return;
       deps.log.info({ mergeRequestId, code: error.code }, "awaited merge was refused");
-      await giveUp(deps, mergeRequestId);
+      await giveUp(deps, mergeRequestId, error);
     }
   },
 });
@@ -88,9 +93,18 @@ async function autoMergeMetadata(
   return undefined;
 }
 
-async function giveUp({ store, now, visible }: WorkerDeps, id: string): Promise<void> {
+async function giveUp(
+  { store, now, visible }: WorkerDeps,
+  id: string,
+  { code, message }: RefusedMerge,
+): Promise<void> {
   const at = now().toISOString();
   const metadata = bySystem({ commandId: deterministicId("auto merge refused", id, at) }, at);
-  const command = { type: "ClearAutoMerge", reason: "REFUSED", at } as const;
+  const command = {
+    type: "ClearAutoMerge",
+    reason: "REFUSED",
+    refusal: { code, message },
+    at,
+  } as const;
   await visible((await handle(store, mergeRequest, { id, command, metadata })).position);
 }

@@ -26,7 +26,8 @@ import { whoMovedRef } from "../../projections/repository/git-ref.ts";
 import { projectRole } from "../../projections/team/member-role.ts";
 import { findUserById } from "../../projections/user/user.ts";
 import type { WorkerDeps } from "../../services/core/deps.ts";
-import { mergeJudge, noRequirements } from "../../services/merge-request/judge.ts";
+import { mergeJudge } from "../../services/merge-request/judge.ts";
+import { noRequirements } from "../../services/merge-request/requirement.ts";
 import type { PayloadBuilder } from "../webhook/payload.ts";
 
 const topics: Partial<Readonly<Record<MergeRequestEvent["type"], WebhookTopic>>> = {
@@ -176,6 +177,7 @@ async function judgedThen(
     source_commit: state.sourceCommit,
     target_branch: state.targetBranch,
     is_draft: columnsOf(state.details).is_draft,
+    squash_commit: state.details.squashCommit,
     author_id: state.authorId,
     approval_rules: state.rules,
   };

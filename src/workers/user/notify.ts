@@ -21,7 +21,8 @@ export type Notice = Readonly<{
   about: string;
   assignedKind: NotificationKind;
   mentionKind: NotificationKind;
-  byId: string;
+  /** Null: by the system. */
+  byId: string | null;
   assigneeIds: readonly string[];
   /** Aliases. */
   mentions: readonly string[];

@@ -30,6 +30,7 @@ const given = specify(mergeRequest);
 
 describe("a planned merge", () => {
   const { choice } = autoMerge.data;
+  const refusal = { code: "merge.nothing", message: "Nothing." };
   const plan = { type: "SetAutoMerge", sourceCommit: first, choice, ...within } as const;
 
   it("is of the commit that was seen, of a request that is open", () => {
@@ -42,12 +43,23 @@ describe("a planned merge", () => {
   });
 
   it("is cleared once", () => {
-    for (const reason of ["CANCELED", "REFUSED"] as const) {
-      const clear = { type: "ClearAutoMerge", reason, at } as const;
-      given(opened, autoMerge).when(clear).gives(cleared(reason));
-      given(opened, autoMerge, cleared(reason)).when(clear).givesNothing();
+    for (const why of [{ reason: "CANCELED" }, { reason: "REFUSED", refusal }] as const) {
+      const clear = { type: "ClearAutoMerge", ...why, at } as const;
+      const gone = cleared(why.reason, why.reason === "REFUSED" ? refusal : undefined);
+      given(opened, autoMerge).when(clear).gives(gone);
+      given(opened, autoMerge, gone).when(clear).givesNothing();
       given(opened).when(clear).givesNothing();
     }
+  });
+
+  it("is cleared where git cannot make it", () => {
+    const record = { type: "RecordFailure", reason: "Broken", at } as const;
+    const why = { code: "merge.failed", message: "Broken" };
+    const failed = {
+      type: "MergeRequestFailed",
+      data: { reason: "Broken", failedAt: at },
+    } as const;
+    given(opened, autoMerge).when(record).gives(cleared("REFUSED", why), failed);
   });
 });
 

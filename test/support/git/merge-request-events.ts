@@ -87,7 +87,10 @@ export const autoMerge: Extract<MergeRequestEvent, { type: "MergeRequestAutoMerg
   },
 };
 export type ClearedReason = "PUSH" | "CLOSED" | "TARGET_CHANGED" | "CANCELED" | "REFUSED";
-export const cleared = (reason: ClearedReason): MergeRequestEvent => ({
+export const cleared = (
+  reason: ClearedReason,
+  refusal?: Readonly<{ code: string; message: string }>,
+): MergeRequestEvent => ({
   type: "MergeRequestAutoMergeCleared",
-  data: { reason, clearedAt: at },
+  data: { reason, ...(refusal && { refusal }), clearedAt: at },
 });

@@ -44,6 +44,22 @@ describe("merging when the pipeline succeeds", () => {
     ]);
   });
 
+  it("says why it ended, until another one waits", async () => {
+    await wait({ mergeStrategy: "FAST_FORWARD" });
+    await given.world.push("main", { "main.txt": "m\n" });
+    await configure({ checkCiCdStatus: false });
+    await look();
+    const dropped = (await view())["autoMergeDropped"];
+    expect(dropped).to.include({ reason: "REFUSED", code: "merge.not_fast_forward" });
+    expect(dropped)
+      .to.have.property("message")
+      .that.matches(/cannot fast-forward/);
+    await configure({ checkCiCdStatus: true });
+    expect((await wait()).body).to.include({ autoMergeDropped: null });
+    await given.world.push("feature", { "more.txt": "m\n" });
+    expect((await view())["autoMergeDropped"]).to.include({ reason: "PUSH", code: null });
+  });
+
   it("merges at once where nothing is left to wait for, and is refused where more is missing", async () => {
     await given.world.put(anna, "/merge-request/1", { workInProgress: true });
     expect(codeOf(await wait())).to.deep.equal([422, "merge.requirements"]);

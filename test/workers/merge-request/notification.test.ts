@@ -44,3 +44,21 @@ describe("mail about merge requests", () => {
     expect([to(bob).length, to(dora).length, to(anna).length]).to.deep.equal([1, 0, 1]);
   });
 });
+
+describe("mail about an awaited merge", () => {
+  it("says to who wanted it why it is not made", async () => {
+    const world = await newWorld();
+    const path = world.at("/merge-request/approval/configuration/edit");
+    const body = { checkCiCdStatus: true };
+    expect((await app.send("PATCH", path, { token: anna.token, body })).status).to.equal(200);
+    await world.open();
+    const waits = await world.post(bob, "/merge-request/1/merge", {
+      mergeWhenPipelineSucceeds: true,
+    });
+    expect(waits.body).to.include({ mergeWhenPipelineSucceeds: true });
+    await world.push("feature", { "more.txt": "m\n" });
+    const dropped = () => to(bob).filter(({ text }) => text?.includes("is not merged"));
+    await eventually(() => dropped().length === 1);
+    expect(dropped()[0]?.text).to.include("New commits were pushed to the source branch.");
+  });
+});

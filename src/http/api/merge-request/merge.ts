@@ -1,11 +1,12 @@
 import { z } from "zod";
 import type { MergeChoice } from "../../../events/merge-request/merge-request.ts";
-import { type MergeSettings, MergeStrategy } from "../../../events/merge-request/merge-setting.ts";
+import { MergeStrategy } from "../../../events/merge-request/merge-setting.ts";
 import type { MergeRequestRow } from "../../../projections/merge-request/merge-request-row.ts";
 import { mergeSettingsOf } from "../../../projections/merge-request/merge-setting.ts";
 import { mergeJudge } from "../../../services/merge-request/judge.ts";
 import { merge } from "../../../services/merge-request/merge.ts";
 import { withNewestSource } from "../../../services/merge-request/source.ts";
+import { strategyOf } from "../../../services/merge-request/strategy.ts";
 import { waitsForPipelines } from "../../../services/merge-request/waits-for-pipelines.ts";
 import { projectStampOf } from "../../core/command-deps.ts";
 import type { Deps } from "../../core/deps.ts";
@@ -49,13 +50,13 @@ const mergeMergeRequest = route({
   operationId: "mergeMergeRequest",
   summary: "Merge a merge request",
   description:
-    "Once, whatever happens on the way. A conflict is 409 with the files, any other requirement that is not met 422.",
+    "Once, whatever happens on the way. Without the right it is 403, a conflict 409 with the files, any other requirement that is not met 422.",
   body: MergeBody,
   reply: MergeRequestView,
   async handle({ params, body, request }, deps) {
     const row = await mustFindMergeRequest(deps, request, params.localId);
     const choice = await choiceOf(body, row, request, deps);
-    if (body.mergeWhenPipelineSucceeds === true && (await waits(row, request, deps))) {
+    if (body.mergeWhenPipelineSucceeds === true && (await waits(row, choice, request, deps))) {
       const sourceCommit = body.sha ?? (await withNewestSource(deps, row)).source_commit;
       const command = {
         type: "SetAutoMerge",
@@ -99,9 +100,14 @@ const stopAutoMerge = route({
 
 export const mergeRoutes: readonly Route[] = [mergeMergeRequest, stopAutoMerge];
 
-async function waits(row: MergeRequestRow, request: Writing, deps: Deps): Promise<boolean> {
+async function waits(
+  row: MergeRequestRow,
+  { strategy }: MergeChoice,
+  request: Writing,
+  deps: Deps,
+): Promise<boolean> {
   const newest = await withNewestSource(deps, row);
-  return waitsForPipelines(await mergeJudge(deps, request.project, request)(newest));
+  return waitsForPipelines(await mergeJudge(deps, request.project, request)(newest, { strategy }));
 }
 
 /** @throws Refusal 422 for a strategy, a squash or a message that the project does not allow */
@@ -125,32 +131,4 @@ async function choiceOf(
     mergeCommitMessage,
     squashCommitMessage,
   };
-}
-
-function strategyOf(
-  { mergeStrategy, squashCommit }: MergeBody,
-  row: MergeRequestRow,
-  { mergeStrategy: usual, allowedStrategies, squash }: MergeSettings,
-): MergeStrategy {
-  const wantsSquash = squashCommit ?? (mergeStrategy ? mergeStrategy === "SQUASH" : undefined);
-  if (squash === "ALWAYS") {
-    if (wantsSquash !== false) return "SQUASH";
-    throw fieldRefusal(
-      "squashCommit",
-      "merge.squash_required",
-      "The project squashes every request.",
-    );
-  }
-  if (squash === "NEVER" && wantsSquash === true) {
-    throw fieldRefusal(
-      "squashCommit",
-      "merge.squash_not_allowed",
-      "The project allows no squashing.",
-    );
-  }
-  const squashes = wantsSquash ?? (row.squash_commit && squash === "ALLOWED");
-  const strategy = squashes ? "SQUASH" : (mergeStrategy ?? usual);
-  if (squashes || allowedStrategies.includes(strategy)) return strategy;
-  const message = `The project does not allow the strategy ${strategy}.`;
-  throw fieldRefusal("mergeStrategy", "merge.strategy_not_allowed", message);
 }

@@ -1,7 +1,7 @@
 import { z } from "zod";
 
 import { ObjectId } from "../../../events/core/ids.ts";
-import { requirementNames } from "../../../services/merge-request/judge.ts";
+import { requirementNames } from "../../../services/merge-request/requirement.ts";
 import { instant } from "../../core/schema.ts";
 import { SelectorObject } from "../../core/selector.ts";
 import { LabelView } from "../label/view.ts";
@@ -13,7 +13,15 @@ const names: Readonly<Record<string, z.ZodBoolean>> = Object.fromEntries(
 );
 
 const MergeError = z
-  .object({ field: z.enum(requirementNames), code: z.string(), message: z.string() })
+  .object({
+    code: z.string(),
+    message: z.string(),
+    requirement: z.enum(requirementNames).optional().meta({
+      description: "The one that is not met; absent where something else is in the way.",
+    }),
+    field: z.enum(requirementNames).optional().meta({ description: "The same." }),
+    rule: z.string().optional().meta({ description: "Name of the approval rule." }),
+  })
   .meta({ id: "MergeError" });
 
 /** The version that the caller viewed. */
@@ -52,7 +60,7 @@ export const MergeRequestView = z
     userAlias: z.string().meta({ description: "Alias of the owner of the target project." }),
     canMerge: z.boolean().meta({
       description:
-        "By the caller, now: it is open, all requirements hold, and the target lacks commits of the source.",
+        "By the caller, now, by `/merge` without a body. False where `mergeErrors` lists anything.",
     }),
     mergeRequirements: z.object(names).meta({
       id: "MergeRequirements",
@@ -60,7 +68,7 @@ export const MergeRequestView = z
         "Of a merged request all are true. Of one that is closed, canceled or failed nothing is compared: all but WORK_NOT_IN_PROGRESS are false.",
     }),
     mergeErrors: z.array(MergeError).meta({
-      description: "Why requirements do not hold, where their names do not say it.",
+      description: "Everything that `/merge` without a body would be refused for.",
     }),
     hasCommonHistory: z.boolean().nullable().meta({
       description:
@@ -75,6 +83,19 @@ export const MergeRequestView = z
     hasLockConflicts: z.boolean(),
     lockConflicts: z.array(z.string()).meta({ description: "Paths of files others have locked." }),
     mergeWhenPipelineSucceeds: z.boolean(),
+    autoMergeDropped: z
+      .object({
+        reason: z.enum(["PUSH", "TARGET_CHANGED", "CLOSED", "REFUSED"]),
+        code: z.string().nullable().meta({ description: "Of the refusal." }),
+        message: z.string(),
+        droppedAt: instant(),
+      })
+      .nullable()
+      .meta({
+        id: "AutoMergeDropped",
+        description:
+          "Why a merge that waited for pipelines is not made any more, until another one waits.",
+      }),
     mergedBy: UserView.nullable(),
     mergedAt: instant().nullable(),
     mergeCommit: CommitView.nullable(),

@@ -3,6 +3,7 @@ import { labelsById } from "../../../projections/label/label.ts";
 import {
   type MergeRequestRow,
   mergeRequestStatusTitles,
+  whyDropped,
 } from "../../../projections/merge-request/merge-request-row.ts";
 import { findProjectById, type ProjectRow } from "../../../projections/project/project.ts";
 import { findRef } from "../../../projections/repository/git-ref.ts";
@@ -97,10 +98,23 @@ function plainView(row: MergeRequestRow, users: ReadonlyMap<string, UserRow>) {
     status: selectorObject({ id: row.status, title: mergeRequestStatusTitles[row.status] }),
     createdBy: participantView(users.get(authorId), authorId),
     mergeWhenPipelineSucceeds: row.auto_merge !== null,
+    autoMergeDropped: droppedView(row),
     mergedBy: mergedById && participantView(users.get(mergedById), mergedById),
     failureReason: row.failure,
     // Rows of the earlier release lack it until they are built again.
     refsDeleted: row.refs_deleted === true,
+  };
+}
+
+function droppedView({ dropped_merge: dropped }: MergeRequestRow) {
+  // Rows of the earlier release lack it until they are built again.
+  if (dropped == null) return null;
+  const { reason, refusal, droppedAt } = dropped;
+  return {
+    reason,
+    code: refusal?.code ?? null,
+    message: whyDropped(dropped),
+    droppedAt: new Date(droppedAt),
   };
 }
 
@@ -109,7 +123,10 @@ function judgementView(judgement: Judgement) {
   return {
     canMerge,
     mergeRequirements: requirements,
-    mergeErrors: [...judgement.reasons],
+    mergeErrors: judgement.errors.map(({ field, ...error }) => ({
+      ...error,
+      ...(field !== undefined && { requirement: field, field }),
+    })),
     hasCommonHistory: judgement.hasCommonHistory,
     hasConflicts: conflictsCount > 0,
     conflicts: [...conflicts],
@@ -120,7 +137,10 @@ function judgementView(judgement: Judgement) {
 }
 
 /** Whether a request could be merged is known of today alone: it depends on what the repository holds. */
-const notJudged = async (row: MergeRequestRow): Promise<Judgement> => notCompared(row, undefined);
+const notJudged = async (row: MergeRequestRow): Promise<Judgement> => ({
+  ...notCompared(row, undefined),
+  errors: [],
+});
 
 const branchSelected = (name: string, hash: string | null, isDeleted: boolean): SelectorObject =>
   selectorObject({ id: name, title: name, hash, isDeleted });

@@ -105,8 +105,8 @@ function requirements(request: Request): Html {
     );
   };
   return html`<section aria-labelledby="requirements"><h2 id="requirements">${canMerge ? "It can be merged" : "It cannot be merged yet"}</h2>
-<ul class="requirements">${lines}</ul>${mergeErrors.map(({ message }) => html`<p>${message}</p>`)}
-${!canMerge && Object.values(mergeRequirements).every(Boolean) && html`<p>There is nothing to merge: the target branch has all commits of the source.</p>`}
+<ul class="requirements">${lines}</ul>${mergeErrors.map(({ code, message }) => code !== "merge.requirement" && html`<p>${message}</p>`)}
+${request.autoMergeDropped && html`<p>It does not merge by itself any more: ${request.autoMergeDropped.message}</p>`}
 ${request.hasCommonHistory === false && html`<p>The two branches share no commit.</p>`}${files("Files in conflict", conflicts, conflictsCount)}${files("Files that others have locked", lockConflicts, lockConflicts.length)}</section>`;
 }
 

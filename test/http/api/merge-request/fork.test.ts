@@ -17,8 +17,8 @@ describe("a merge request from a fork", () => {
     const seen = (await given.world.get(bob, "/merge-request/1")).body;
     expect(seen["sourceProject"]).to.deep.include({ id: given.forkId, title: null, alias: null });
     expect(codeOf(await given.world.post(carl, "/merge-request/1/merge"))).to.deep.equal([
-      422,
-      "merge.requirements",
+      403,
+      "auth.role_missing",
     ]);
     const merged = await given.world.post(bob, "/merge-request/1/merge", {
       removeSourceBranch: true,

@@ -27,9 +27,11 @@ describe("the requirements of a merge request", () => {
     expect(await unmet()).to.deep.equal([]);
   });
 
-  it("demand the right to merge", async () => {
+  it("demand the right to merge, which is missing as every right is", async () => {
     await given.world.open();
-    await expectOnly("RIGHTS_TO_MERGE", carl);
+    expect(await unmet(carl)).to.deep.equal(["RIGHTS_TO_MERGE"]);
+    const answer = await given.world.post(carl, "/merge-request/1/merge");
+    expect(codeOf(answer)).to.deep.equal([403, "auth.role_missing"]);
     expect(await unmet(bob)).to.deep.equal([]);
   });
 
