@@ -9,6 +9,7 @@ import { mergeRoutes } from "./merge.ts";
 import { getMergeRequestPipelines, postMergeRequestPipeline } from "./pipelines.ts";
 import { getMergeRequest, getMergeRequests } from "./read.ts";
 import { getMergeRequestReferences } from "./reference.ts";
+import { renewRoutes } from "./renew.ts";
 import { mergeSettingRoutes } from "./setting.ts";
 
 export const mergeRequestSectionRoutes: readonly Route[] = [
@@ -24,5 +25,6 @@ export const mergeRequestSectionRoutes: readonly Route[] = [
   ...mergeRequestContentRoutes,
   ...discussionRoutes,
   ...mergeRoutes,
+  ...renewRoutes,
   ...mergeSettingRoutes,
 ];

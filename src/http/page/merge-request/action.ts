@@ -20,7 +20,7 @@ export function actionsPiece(
   { visit, rights }: Readonly<{ visit: Visit; rights: Rights }>,
 ): Html | undefined {
   if (visit.session === undefined) return undefined;
-  const { mayChange, mayApprove, mayDeleteRefs } = rights;
+  const { mayChange, mayApprove, mayDeleteRefs, mayRenew } = rights;
   const mayMerge = request.mergeRequirements["RIGHTS_TO_MERGE"] === true;
   const to = `${base}/page${requestPath(names, request.localId)}`;
   const { id } = request.status;
@@ -29,6 +29,7 @@ ${textForm(`${to}/comment`, visit, { id: "comment", label: "Comment (Markdown)",
 </section>
 ${id === "OPENED" && mayApprove && html`<section aria-labelledby="approve"><h2 id="approve">Approve</h2>${approveForm(`${to}/approve`, visit, { ...rights, sha: request.sourceBranch.hash })}</section>`}
 ${id === "OPENED" && mayMerge && html`<section aria-labelledby="merge"><h2 id="merge">Merge</h2>${mergePiece(to, request, visit)}</section>`}
+${id === "OPENED" && mayRenew && renewPiece(to, request, visit)}
 ${
   mayChange &&
   html`<div class="actions"><a class="button quiet" href="${to}/edit">Edit</a>
@@ -82,11 +83,27 @@ ${button(`${to}/merge-not`, visit, "Do not merge by itself")}`;
   );
 }
 
+/** Both are harmless where the source has all of the target. */
+function renewPiece(to: string, { sourceBranch, targetBranch }: Request, visit: Visit): Html {
+  const fields = { sha: sourceBranch.hash ?? "" };
+  return html`<div class="actions">${button(`${to}/rebase`, visit, html`Rebase on ${targetBranch.id}`, { fields })}
+${button(`${to}/update`, visit, html`Merge ${targetBranch.id} into the source`, { fields })}</div>`;
+}
+
 const back = (params: LocalParams): string => requestPath(params, params.localId);
 
 /** To the discussion that a form names. */
 const backTo = (params: Parameters<typeof back>[0], { discussionUuid = "" }: Fields): string =>
   `${back(params)}${/^[\da-f-]{36}$/i.test(discussionUuid) ? `#d-${discussionUuid}` : ""}`;
+
+const renewing = (verb: "rebase" | "update"): PageRoute =>
+  simpleAct({
+    path: `${at}/{localId}/${verb}`,
+    operationId: `${verb}MergeRequestByPage`,
+    apiOperation: `${verb}MergeRequest`,
+    body: ({ sha }) => ({ sha: sha || null }),
+    back,
+  });
 
 const one = (verb: string, operationId: string, apiOperation: string): PageRoute =>
   simpleAct({
@@ -180,6 +197,8 @@ export const requestActions: readonly PageRoute[] = [
   one("merge-not", "stopAutoMergeByPage", "stopAutoMerge"),
   one("refs-delete", "deleteMergeRequestRefsByPage", "deleteMergeRequestRefs"),
   one("reopen", "reopenMergeRequestByPage", "reopenMergeRequest"),
+  renewing("rebase"),
+  renewing("update"),
   replyTo,
   settle("resolve"),
   settle("unresolve"),

@@ -1,3 +1,4 @@
+import { sourceToPush } from "../../../services/merge-request/renew-source.ts";
 import { type Approver, approverOf } from "../../api/merge-request/approve.ts";
 import {
   isChangeable,
@@ -14,11 +15,14 @@ export type Rights = Approver &
     /** Edit, close and reopen it, and settle its discussions. */
     mayChange: boolean;
     mayDeleteRefs: boolean;
+    /** Bring the source up to date. */
+    mayRenew: boolean;
   }>;
 
 const none = {
   mayChange: false,
   mayDeleteRefs: false,
+  mayRenew: false,
   mayApprove: false,
   hasApproved: false,
   needsPassword: false,
@@ -35,6 +39,7 @@ export async function requestRights(
   const rights = {
     mayChange: isChangeable(row, request),
     mayDeleteRefs: mayDeleteRefs(row, request),
+    mayRenew: (await sourceToPush(deps, row, request)) !== undefined,
   };
   return { ...rights, ...(await approverOf(row, request, deps)) };
 }

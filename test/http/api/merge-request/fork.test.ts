@@ -45,4 +45,19 @@ describe("a merge request from a fork", () => {
     expect(opened.status, opened.text).to.equal(200);
     expect(opened.body).to.include({ localId: 1, projectAlias: given.world.project.alias });
   });
+
+  it("is brought up to date by who may push to the fork", async () => {
+    expect((await open()).status).to.equal(200);
+    const main = await given.world.push("main", { "main.txt": "m\n" });
+    expect(codeOf(await given.world.post(bob, "/merge-request/1/rebase"))).to.deep.equal([
+      403,
+      "auth.role_missing",
+    ]);
+    const answer = await given.world.post(carl, "/merge-request/1/rebase");
+    expect(answer.status, answer.text).to.equal(200);
+    await git(given.world.copy, "fetch", "--quiet", given.remote, "work");
+    expect(await git(given.world.copy, "rev-parse", "FETCH_HEAD~1")).to.equal(main);
+    const head = await git(given.world.copy, "rev-parse", "FETCH_HEAD");
+    expect(answer.body["sourceBranch"]).to.include({ hash: head });
+  });
 });
