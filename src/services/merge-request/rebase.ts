@@ -53,7 +53,10 @@ export async function rebaseObstacle(
   return obstacle;
 }
 
-/** As git-rebase(1): merges among the commits and commits that change nothing any more are left out. */
+/**
+ * As git-rebase(1): merges among the commits and commits that change nothing any more are left out; those that never
+ * changed anything are kept.
+ */
 export async function rebase(rebasing: Rebasing): Promise<string> {
   const { repository, into, targetHead, committer } = rebasing;
   let parentId = targetHead;
@@ -70,7 +73,8 @@ export async function rebase(rebasing: Rebasing): Promise<string> {
     const merged = await mergeTrees(into, sides, { spentMs });
     spentMs += merged.tookMs;
     if (merged.conflicts !== undefined) throw inConflict(merged);
-    if (merged.treeId === treeId) continue;
+    const wasEmpty = commit.treeId === base;
+    if (merged.treeId === treeId && !wasEmpty) continue;
     treeId = merged.treeId;
     const author = sameIdentLine(commit.author);
     const again = newCommit({

@@ -57,6 +57,26 @@ describe("merging", () => {
     });
   });
 
+  it("rebases commits that were empty on purpose, and leaves out what the target has", async () => {
+    const { copy } = given.world;
+    await git(copy, "checkout", "--quiet", "feature");
+    await git(copy, "commit", "--quiet", "--allow-empty", "-m", "Release");
+    await git(copy, "push", "--quiet", "origin", "feature");
+    await given.world.open();
+    await git(copy, "checkout", "--quiet", "main");
+    await git(copy, "cherry-pick", "feature~1");
+    await git(copy, "commit", "--quiet", "--amend", "-m", "The same");
+    await git(copy, "push", "--quiet", "origin", "main");
+    await merged({ mergeStrategy: "REBASE" });
+    const subjects = await git(
+      copy,
+      "log",
+      "--format=%s",
+      `${await git(copy, "rev-parse", "main~1")}..${await fetched()}`,
+    );
+    expect(subjects.split("\n")).to.deep.equal(["Release", "The same"]);
+  });
+
   it("refuses to squash changes that cancel each other out", async () => {
     await given.world.open();
     const { copy } = given.world;
