@@ -30,7 +30,7 @@ const { token, answers } = JSON.parse(
 ) as Kept;
 
 /** Members of answers that the kept ones lack. */
-const newMembers: readonly string[] = ["autoMergeDropped", "refsDeleted"];
+const newMembers: readonly string[] = ["approvedBy", "autoMergeDropped", "refsDeleted", "rules"];
 
 /** What depends on the time and the address of the old instance. */
 const environment = {

@@ -21,6 +21,10 @@ import type { Comparison } from "./compare.ts";
 /** A user whose approval counts, and their role in the project. */
 export type Approver = Readonly<{ userId: UserId; alias: string; role: Role }>;
 
+/** A rule, and whose it is. */
+export type AppliedRule = ApprovalRule &
+  Readonly<{ uuid?: string; source: "REQUEST" | "PROJECT" | "TEAM" | "COMPANY" }>;
+
 /**
  * The rules that a request has to satisfy: those that team and company hand down, and its own where it may
  * have such, or the project's.
@@ -30,13 +34,15 @@ export async function rulesOf(
   project: ProjectRow,
   row: Pick<MergeRequestRow, "approval_rules" | "target_branch">,
   { canOverrideApprovals }: ApprovalConfiguration,
-): Promise<readonly ApprovalRule[]> {
+): Promise<readonly AppliedRule[]> {
   const own = canOverrideApprovals ? row.approval_rules : null;
   const rules = await approvalRulesFor(db, project, row.target_branch);
   const applying = own === null ? rules : rules.filter((rule) => rule.parent_type !== "PROJECT");
   return [
-    ...(own ?? []),
+    ...(own ?? []).map((rule) => ({ ...rule, source: "REQUEST" as const })),
     ...applying.map((rule) => ({
+      uuid: rule.id,
+      source: rule.parent_type,
       targetBranch: rule.target_branch,
       name: rule.name,
       minimalApprovals: rule.minimal_approvals,

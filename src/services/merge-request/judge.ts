@@ -1,10 +1,7 @@
 import type { Knex } from "knex";
 import type { UserId } from "../../events/core/ids.ts";
 import type { Role } from "../../events/core/role.ts";
-import type {
-  ApprovalConfiguration,
-  ApprovalRule,
-} from "../../events/merge-request/approval-rule.ts";
+import type { ApprovalConfiguration } from "../../events/merge-request/approval-rule.ts";
 import type { MergeStrategy } from "../../events/merge-request/merge-setting.ts";
 import { branchPrefix } from "../../events/repository/repository.ts";
 import type { GitRepositories } from "../../git/repositories.ts";
@@ -20,13 +17,8 @@ import {
   refProtections,
 } from "../../projections/protection/applicable.ts";
 import { findRef } from "../../projections/repository/git-ref.ts";
-import {
-  type Approver,
-  barredFromApproving,
-  countingApprovers,
-  possibleApprovers,
-  rulesOf,
-} from "./approver.ts";
+import { approvalVerdict } from "./approval-verdict.ts";
+import { type AppliedRule, type Approver, rulesOf } from "./approver.ts";
 import type { Comparison } from "./compare.ts";
 import {
   type Findings,
@@ -35,13 +27,12 @@ import {
   notOpen,
   plainError,
 } from "./merge-refusal.ts";
-import { type OwnerDemands, ownerDemands, ownersAgree } from "./owners.ts";
 import {
   type PipelineVerdicts,
   pipelineRequirements,
   pipelineVerdicts,
 } from "./pipeline-verdict.ts";
-import { allRequirements, noRequirements, type Reason, type Requirements } from "./requirement.ts";
+import { allRequirements, noRequirements, type Requirements } from "./requirement.ts";
 import { noConflicts, sidesOf } from "./sides.ts";
 import { usualStrategy } from "./strategy.ts";
 
@@ -59,7 +50,7 @@ export type Judgement = Findings &
     targetHead: string | undefined;
     /** Of the two branches; null where they are not compared. Without one they are merged all the same. */
     hasCommonHistory: boolean | null;
-    rules: readonly ApprovalRule[];
+    rules: readonly AppliedRule[];
     approvers: readonly Approver[];
     pipelines: PipelineVerdicts;
     /** What these were found by; undefined where the request is not open or not compared. */
@@ -83,20 +74,6 @@ export type JudgedBy = Readonly<{
 }>;
 
 export type JudgeDeps = Readonly<{ db: Knex; git: Pick<GitRepositories, "find"> }>;
-
-/** Which of these users may approve a request now. @param excluded one who may not, whatever the role */
-function ableAmong(
-  db: Knex,
-  project: ProjectRow,
-  rules: readonly ApprovalRule[],
-  excluded: string | undefined,
-) {
-  return async (userIds: readonly string[]): Promise<ReadonlySet<string>> => {
-    const others = userIds.filter((id) => id !== excluded);
-    const able = await possibleApprovers(db, project, rules, others);
-    return new Set(able.map(({ userId }) => userId));
-  };
-}
 
 /** What holds for all requests of a project, queried at once. */
 function readOnce(db: Knex, project: ProjectRow, { userId }: Viewer) {
@@ -152,13 +129,9 @@ export function mergeJudge({ db, git }: JudgeDeps, project: ProjectRow, viewer: 
     const { comparison, conflicts, conflictsCount, obstacle } = sides;
     const verifying = verdictsOf(db, row, targetHead, comparison);
     verifying.catch(() => undefined);
-    const barred = await barredFromApproving(db, repository, row, comparison, configuration);
-    const counted = { rules, barred, approverIds: by.approverIds };
-    const approvers = await countingApprovers(db, project, row, counted);
-    // Commits say who made them but do not prove it, so they rid nobody of being an owner.
-    const excluded = configuration.preventAuthorApproving ? row.author_id : undefined;
-    const mayApprove = ableAmong(db, project, rules, excluded);
-    const owning = comparison && (await ownerDemands(repository, sides.head, comparison));
+    const judging = { db, project, repository, row, configuration, rules, comparison } as const;
+    const { head } = sides;
+    const approval = await approvalVerdict({ ...judging, head, approverIds: by.approverIds });
     const verdicts = await verifying;
     const requirements: Requirements = {
       ...pipelineRequirements(configuration, verdicts),
@@ -166,18 +139,15 @@ export function mergeJudge({ db, git }: JudgeDeps, project: ProjectRow, viewer: 
       RIGHTS_TO_MERGE: viewer.role !== undefined && reaches(viewer.role, "DEVELOPER"),
       NO_CONFLICTS: sides.reasons.length === 0 && sides.conflictsCount === 0,
       BRANCH_NOT_PROTECTED_FOR_USER: !(await protectedFor(row.target_branch)),
-      HAS_ALL_APPROVERS: rules.every((rule) => isSatisfied(rule, approvers)),
-      HAS_ALL_CODEOWNERS:
-        owning === undefined ||
-        (owning.demands !== undefined &&
-          (await ownersAgree(db, project, owning.demands, { approvers, mayApprove }))),
+      ...approval.requirements,
     };
     const lockConflicts = comparison === undefined ? [] : await lockedOf(comparison);
-    const reasons = [...sides.reasons, ...reasonsOf(owning)];
+    const reasons = [...sides.reasons, ...approval.reasons];
     const hasCommonHistory = comparison === undefined ? null : comparison.baseId !== null;
     const of = { requirements, reasons, conflicts, conflictsCount, lockConflicts, obstacle };
     const errors = mergeErrorsOf(of);
     const found = { ...of, errors, canMerge: errors.length === 0, targetHead, hasCommonHistory };
+    const { approvers } = approval;
     const foundBy = { configuration, comparison, rules, approvers };
     return { ...found, ...foundBy, pipelines: verdicts };
   };
@@ -198,15 +168,6 @@ export function verdictsOf(
     isUpToDate: comparison !== undefined && comparison.baseId === targetHead,
   });
 }
-
-const isSatisfied = (rule: ApprovalRule, approvers: readonly Approver[]): boolean =>
-  approvers.filter(({ userId }) => rule.allowedApproverIds.includes(userId)).length >=
-  rule.minimalApprovals;
-
-const reasonsOf = (owning: OwnerDemands | undefined): readonly Reason[] =>
-  owning === undefined || owning.demands !== undefined
-    ? []
-    : [{ field: "HAS_ALL_CODEOWNERS", code: owning.code, message: owning.message }];
 
 /**
  * What is known without reading the branches. A merge demands all of the requirements, so a merged request met

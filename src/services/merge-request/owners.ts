@@ -124,33 +124,43 @@ async function ownersFileAt({ objects }: Repository, commitId: string) {
 type Approvals = Readonly<{
   /** Those whose approvals count. */
   approvers: readonly Approver[];
-  /** Those of the users who could approve. */
+  /** Those of the users who could approve, the one who is excluded here among them. */
   mayApprove: (userIds: readonly string[]) => Promise<ReadonlySet<string>>;
+  /** The author, where no author may approve. */
+  excluded: string | undefined;
 }>;
+
+/** Unmeetable: nobody is left, because the author is excluded. */
+export type OwnersAgreement = "agreed" | "missing" | "unmeetable";
 
 /**
  * Whether those who approved are enough for every demand. Owners who may not approve here are not counted: a demand
- * that nobody could ever meet, because it has no others, is met; as with GitLab.
+ * that nobody could ever meet, because it has no others, is met; as with GitLab. An author who is excluded meets no
+ * demand by being the only owner.
  */
 export async function ownersAgree(
   db: Knex,
   project: ProjectRow,
   demands: readonly OwnerDemand[],
-  { approvers, mayApprove }: Approvals,
-): Promise<boolean> {
-  if (demands.length === 0) return true;
+  { approvers, mayApprove, excluded }: Approvals,
+): Promise<OwnersAgreement> {
+  if (demands.length === 0) return "agreed";
   const names = [...new Set(demands.flatMap(({ owners }) => owners))];
   const people = await peopleBehind(db, project, names);
   const able = await mayApprove([...new Set([...people.values()].flatMap((ids) => [...ids]))]);
-  return demands.every(({ owners, approvals }) => {
+  const found = demands.map(({ owners, approvals }): OwnersAgreement => {
     const roles = new Set(owners.flatMap((name) => roleNames[name.toLowerCase()] ?? []));
     const named = owners.flatMap((name) => [...(people.get(name) ?? [])]);
     const ids = new Set(named.filter((id) => able.has(id)));
-    if (roles.size === 0 && ids.size === 0) return true;
+    if (roles.size === 0 && ids.size === 0) return "agreed";
+    const left = ids.size - (excluded !== undefined && ids.has(excluded) ? 1 : 0);
+    if (roles.size === 0 && left === 0) return "unmeetable";
     const agreed = approvers.filter(({ userId, role }) => ids.has(userId) || roles.has(role));
     // More than there are owners could never come; who has a role is not counted.
-    return agreed.length >= (roles.size > 0 ? approvals : Math.min(approvals, ids.size));
+    const needed = roles.size > 0 ? approvals : Math.min(approvals, left);
+    return agreed.length >= needed ? "agreed" : "missing";
   });
+  return (["unmeetable", "missing"] as const).find((each) => found.includes(each)) ?? "agreed";
 }
 
 /** `@@developer`: everybody who has the role in the project. */

@@ -10,7 +10,7 @@ import { approvalConfigurationOf } from "../../../projections/merge-request/appr
 import { approvalsOf } from "../../../projections/merge-request/merge-request-query.ts";
 import type { MergeRequestRow } from "../../../projections/merge-request/merge-request-row.ts";
 import { findRef } from "../../../projections/repository/git-ref.ts";
-import { findUserById, findUsersById } from "../../../projections/user/user.ts";
+import { findUserById, findUsersById, type UserRow } from "../../../projections/user/user.ts";
 import {
   barredFromApproving,
   countingApprovers,
@@ -18,10 +18,12 @@ import {
   rulesOf,
 } from "../../../services/merge-request/approver.ts";
 import { compareHeads } from "../../../services/merge-request/compare.ts";
+import { type RuleVerdict, ruleVerdicts } from "../../../services/merge-request/rule-verdict.ts";
 import { withNewestSource } from "../../../services/merge-request/source.ts";
 import { mustSuffice } from "../../access/role-access.ts";
 import { projectStampOf } from "../../core/command-deps.ts";
 import type { Deps } from "../../core/deps.ts";
+import { envelopeOf, pageInfo, pageQuery, pageRequest } from "../../core/paging.ts";
 import { type Route, route } from "../../core/route.ts";
 import { fieldRefusal, instant, int, oneLine } from "../../core/schema.ts";
 import { UserView, userView } from "../user/view.ts";
@@ -72,33 +74,74 @@ export const ApprovalView = z
   })
   .meta({ id: "MergeRequestApproval" });
 
+const RuleView = z
+  .object({
+    uuid: z.uuid().optional().meta({ description: "Absent for a rule of the request's own." }),
+    name: z.string(),
+    source: z.enum(["PROJECT", "TEAM", "COMPANY", "REQUEST"]),
+    minimalApprovals: z.int(),
+    approved: z.array(UserView),
+    mayApprove: z.array(UserView).meta({ description: "Who may still approve." }),
+    fulfilled: z.boolean(),
+    unmeetable: z.boolean().meta({
+      description:
+        "Those who are left are too few. It blocks only as far as others could approve, or where the configuration bars those who could.",
+    }),
+  })
+  .meta({ id: "MergeRequestApprovalRule" });
+
+export const ApprovalsView = envelopeOf("mergeRequestApprovalList", ApprovalView)
+  .extend({ approvedBy: z.array(ApprovalView), rules: z.array(RuleView) })
+  .meta({ id: "MergeRequestApprovalState" });
+
 const getApprovals = route({
   ...reading,
   method: "get",
   path: `${at}/{localId}/approvals`,
   operationId: "listMergeRequestApprovals",
-  summary: "List who approved a merge request",
-  list: "mergeRequestApprovalList",
-  reply: ApprovalView,
-  async handle({ params, page, request }, deps) {
+  summary: "Get who approved a merge request, and what its rules lack",
+  query: pageQuery(),
+  reply: ApprovalsView,
+  async handle({ params, query, request }, deps) {
     const row = await mustFindMergeRequest(deps, request, params.localId);
     const approvals = await approvalsOf(deps.db, row.id);
-    const users = await findUsersById(
-      deps.db,
-      approvals.map(({ approver_id }) => approver_id),
-    );
-    const { counting } = await approvalFacts(row, request, deps);
-    const items = approvals.flatMap((approval) => {
+    const { counting, verdicts } = await approvalFacts(row, request, deps);
+    const people = verdicts.flatMap(({ approved, mayApprove: able }) => [...approved, ...able]);
+    const users = await findUsersById(deps.db, [
+      ...approvals.map(({ approver_id }) => approver_id),
+      ...people.map(({ userId }) => userId),
+    ]);
+    const approvedBy = approvals.flatMap((approval) => {
       const user = users.get(approval.approver_id);
       if (user === undefined) return [];
       const counts = counting.some(({ userId }) => userId === approval.approver_id);
       const { approved_at: approvedAt, source_commit: commitId } = approval;
       return [{ user: userView(user), approvedAt, commitId, counts }];
     });
-    const some = items.slice(page.offset, page.offset + page.limit);
-    return { items: some, totalElements: items.length };
+    const page = pageRequest(query);
+    const items = approvedBy.slice(page.offset, page.offset + page.limit);
+    return {
+      _embedded: { mergeRequestApprovalList: items },
+      page: pageInfo(page, approvedBy.length),
+      approvedBy,
+      rules: verdicts.map((verdict) => ruleView(verdict, users)),
+    };
   },
 });
+
+function ruleView(verdict: RuleVerdict, users: ReadonlyMap<string, UserRow>) {
+  const { uuid, name, source, minimalApprovals } = verdict.rule;
+  const views = (approvers: RuleVerdict["approved"]) =>
+    approvers.flatMap(({ userId }) => users.get(userId) ?? []).map(userView);
+  return {
+    ...(uuid !== undefined && { uuid }),
+    ...{ name, source, minimalApprovals },
+    approved: views(verdict.approved),
+    mayApprove: views(verdict.mayApprove),
+    fulfilled: verdict.isFulfilled,
+    unmeetable: verdict.isUnmeetable,
+  };
+}
 
 const OwnRule = z.object({
   name: oneLine(255),
@@ -178,7 +221,8 @@ async function approvalFacts(
       ? new Set<string>()
       : await barredFromApproving(db, repository, row, comparison, configuration);
   const counting = await countingApprovers(db, project, row, { rules, barred });
-  return { configuration, rules, barred, counting };
+  const verdicts = await ruleVerdicts(db, project, rules, { approvers: counting, barred });
+  return { configuration, rules, barred, counting, verdicts };
 }
 
 /** What a caller is to the approvals of a request. */

@@ -1,7 +1,7 @@
 import { z } from "zod";
 
 import { Uuid } from "../../../events/core/ids.ts";
-import { ApprovalView } from "../../api/merge-request/approve.ts";
+import { ApprovalsView } from "../../api/merge-request/approve.ts";
 import { MergeRequestView } from "../../api/merge-request/schema.ts";
 import { PipelineView } from "../../api/pipeline/view.ts";
 import { type Names, projectPath } from "../common/address.ts";
@@ -65,6 +65,8 @@ ${actionsPiece(base, names, request, { visit, rights })}</div>${side}</div>`,
     };
   },
 });
+
+const approvedByMax = 20;
 
 const tabs = [
   ["", "Discussion"],
@@ -135,10 +137,9 @@ async function sidePiece(
   params: LocalParams,
   { operations }: Visit,
 ): Promise<Html> {
-  const page = { number: 0, size: 20 };
-  const approvals = await operations.list("listMergeRequestApprovals", ApprovalView, {
+  const { approvedBy, rules } = await operations.one("listMergeRequestApprovals", ApprovalsView, {
     params,
-    page,
+    query: {},
   });
   const pipelines = await operations
     .list("listMergeRequestPipelines", PipelineView, { params, page: { number: 0, size: 3 } })
@@ -146,8 +147,8 @@ async function sidePiece(
   return aboutPiece(
     base,
     request,
-    html`<dt>Approved by</dt><dd>${approvals.items.length === 0 ? "–" : approvals.items.map(({ user, counts }) => html`${person(base, user)}${!counts && " (does not count now)"} `)}</dd>
-<dt>Pipelines</dt><dd>${
+    html`<dt>Approved by</dt><dd>${approvedBy.length === 0 ? "–" : approvedBy.slice(0, approvedByMax).map(({ user, counts }) => html`${person(base, user)}${!counts && " (does not count now)"} `)}</dd>
+${rules.map((rule) => ruleLine(base, rule))}<dt>Pipelines</dt><dd>${
       pipelines.items.length === 0
         ? "–"
         : pipelines.items.map(
@@ -156,6 +157,15 @@ async function sidePiece(
           )
     }</dd>`,
   );
+}
+
+type Rule = z.output<typeof ApprovalsView>["rules"][number];
+
+/** What a rule has and needs, and who may still give it. */
+function ruleLine(base: string, rule: Rule): Html {
+  const { name, approved, minimalApprovals, mayApprove, fulfilled, unmeetable } = rule;
+  const who = mayApprove.slice(0, approvedByMax).map((user) => html` ${person(base, user)}`);
+  return html`<dt>Rule ${seen(name)}</dt><dd>${approved.length} of ${minimalApprovals}${!fulfilled && unmeetable && ", and those who are left are too few"}${!fulfilled && who.length > 0 && html`; may approve:${who}`}</dd>`;
 }
 
 function aboutPiece(base: string, request: Request, today?: Html): Html {

@@ -49,12 +49,19 @@ describe("owners who may not approve", () => {
     expect(await ownersAgree()).to.equal(true);
   });
 
-  it("are the author where the project lets no author approve", async () => {
+  it("are waited for where that is the author alone, whom the project lets not approve", async () => {
     await openUnder("* @anna\n");
     expect(await ownersAgree()).to.equal(false);
     const configuration = world.at("/merge-request/approval/configuration/edit");
     const body = { preventAuthorApproving: true };
     expectOk(await app.send("PATCH", configuration, { token: anna.token, body }));
+    expect(await ownersAgree()).to.equal(false);
+    const { mergeErrors } = expectOk(await world.get(bob, "/merge-request/1"));
+    expect((mergeErrors as Json[]).map(({ code }) => code)).to.deep.equal([
+      "code_owners.unmeetable",
+    ]);
+    await world.push("main", { CODEOWNERS: "* @anna @bob\n" });
+    expectOk(await world.post(bob, "/merge-request/1/approve"));
     expect(await ownersAgree()).to.equal(true);
   });
 });

@@ -122,13 +122,46 @@ describe("approving", () => {
   });
 
   it("stops counting with the role", async () => {
-    await rule(1, dora);
+    await rule(1, dora, bob);
     await approve(dora);
     expect(await unmet()).to.deep.equal([]);
     await app.delete(given.world.at("/member/dora"), { token: anna.token });
     expect(await approvals()).to.deep.equal([["dora", false]]);
     await expectOnly("HAS_ALL_APPROVERS");
     expect(codeOf(await approve(dora))).to.deep.equal([403, "auth.role_missing"]);
+  });
+
+  const rules = async () => {
+    const { body } = await given.world.get(carl, "/merge-request/1/approvals");
+    return (body["rules"] as Json[]).map(({ approved, mayApprove, ...rest }) => ({
+      ...{ approved, mayApprove, fulfilled: rest["fulfilled"], unmeetable: rest["unmeetable"] },
+    }));
+  };
+  const named = (users: unknown) => (users as Json[]).map(({ username }) => username);
+
+  it("is shown for each rule: who gave it, who may still, and whether anybody can", async () => {
+    await rule(1, dora, bob);
+    await approve(dora);
+    const [first] = await rules();
+    expect([named(first?.approved), named(first?.mayApprove)]).to.deep.equal([["dora"], ["bob"]]);
+    expect(first).to.include({ fulfilled: true, unmeetable: false });
+    await app.delete(given.world.at("/member/dora"), { token: anna.token });
+    await app.delete(given.world.at("/member/bob"), { token: anna.token });
+    const [gone] = await rules();
+    expect(gone).to.deep.include({ fulfilled: false, unmeetable: true, mayApprove: [] });
+    // Nobody is left, so nobody is waited for.
+    expect(await unmet(anna)).to.deep.equal([]);
+  });
+
+  it("is waited for where the configuration is what leaves nobody to give it", async () => {
+    await configure({ preventAuthorApproving: true });
+    await rule(1, anna);
+    await expectOnly("HAS_ALL_APPROVERS");
+    const { body } = await given.world.get(bob, "/merge-request/1");
+    const [error] = body["mergeErrors"] as Json[];
+    expect(error).to.include({ code: "approval.unmeetable", requirement: "HAS_ALL_APPROVERS" });
+    expect(error).to.have.property("rule");
+    expect((await rules())[0]).to.include({ fulfilled: false, unmeetable: true });
   });
 
   it("requires the password where that is configured", async () => {
