@@ -1,4 +1,7 @@
+import { symlink } from "node:fs/promises";
+import path from "node:path";
 import { expect } from "chai";
+
 import { codeOf } from "../../../support/app/answer.ts";
 import { git } from "../../../support/git/git.ts";
 import { givenMerging } from "../../../support/merge-request/merging.ts";
@@ -55,6 +58,19 @@ describe("merging", () => {
     expect((await given.world.get(bob, "/merge-request/1")).body["status"]).to.include({
       id: "OPENED",
     });
+  });
+
+  it("names files in conflict as a side has them, be one a directory now or a link", async () => {
+    const { copy } = given.world;
+    await given.world.push("main", { dir: "f\n", link: "f\n" });
+    await git(copy, "checkout", "--quiet", "-b", "other", "main");
+    await git(copy, "rm", "--quiet", "dir", "link");
+    await symlink("a.txt", path.join(copy, "link"));
+    await given.world.push("other", { "dir/x": "1\n" });
+    await given.world.push("main", { dir: "f2\n", link: "f2\n" });
+    const opened = await given.world.open({ sourceBranch: { id: "other" } });
+    expect(opened).to.deep.include({ conflicts: ["dir", "link"], conflictsCount: 2 });
+    expect((await merging()).body["files"]).to.deep.equal(["dir", "link"]);
   });
 
   it("rebases commits that were empty on purpose, and leaves out what the target has", async () => {
