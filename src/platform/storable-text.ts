@@ -1,3 +1,5 @@
+import { Refusal } from "./refusal.ts";
+
 /** Replaces what a text cannot hold, as decoders of UTF-8 use it. */
 const replacement = "\ufffd";
 
@@ -7,6 +9,29 @@ const replacement = "\ufffd";
  */
 export function isStorableText(text: string): boolean {
   return text.isWellFormed() && !text.includes("\0");
+}
+
+/**
+ * What a request says: every text in it and the names of its members. Recurses: for values of bounded depth.
+ *
+ * @throws Refusal 422 where one is not storable
+ */
+export function mustBeStorable(value: unknown): void {
+  if (typeof value === "string") refuseUnstorable(value);
+  if (typeof value !== "object" || value === null) return;
+  for (const [name, child] of Object.entries(value)) {
+    refuseUnstorable(name);
+    mustBeStorable(child);
+  }
+}
+
+function refuseUnstorable(text: string): void {
+  if (isStorableText(text)) return;
+  if (text.includes("\0")) {
+    throw new Refusal("unprocessable", "body.nul", "A text in the body holds a NUL character.");
+  }
+  const message = "A text in the body holds one half of a surrogate pair without the other half.";
+  throw new Refusal("unprocessable", "body.lone_surrogate", message);
 }
 
 /** The text with U+FFFD in the place of each character that no store can keep. */

@@ -6,6 +6,7 @@ import { neighbourhoodOf, peerAddress } from "../../platform/network.ts";
 import { type Answered, accessLog } from "./access-log.ts";
 import { refuseManyParameters } from "./body.ts";
 import { errors } from "./errors.ts";
+import { storableAddresses } from "./input.ts";
 import { mount } from "./mount.ts";
 import { closeWithLine } from "./pipelined-close.ts";
 import { requestId } from "./request-id.ts";
@@ -40,6 +41,7 @@ export function buildApp(options: AppOptions): RequestListener {
   app.use(errors(deps.log));
   app.use(refuseSuspended());
   app.use(refuseLongQueries());
+  app.use(storableAddresses(app));
   app.use(bothBases());
   for (const middleware of before) app.use(middleware);
   app.use(mount(routes, options));

@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 import type { Context } from "koa";
 
 import { Refusal } from "../../platform/refusal.ts";
-import { isStorableText } from "../../platform/storable-text.ts";
+import { mustBeStorable } from "../../platform/storable-text.ts";
 import { HttpRefusal } from "./errors.ts";
 import { sendContinue } from "./expect-continue.ts";
 import { checkJsonLimits } from "./json-limits.ts";
@@ -37,7 +37,8 @@ export function jsonOf(ctx: Context, bytes: Buffer): Body {
   // A form or a plain text can be sent by any web page in a visitor's name; JSON cannot.
   if (!ctx.is("application/json", "application/*+json")) throw notJson("its content type says so");
   const json = parse(bytes);
-  sanitise(json);
+  dropPrototypes(json);
+  mustBeStorable(json);
   return { bytes, json };
 }
 
@@ -54,7 +55,7 @@ export async function readForm(ctx: Context, limits: BodyLimits): Promise<Body> 
   refuseManyFields(text);
   const fields = new Map<string, string[]>();
   for (const [name, value] of new URLSearchParams(text)) {
-    refuseUnstorable(name + value);
+    mustBeStorable([name, value]);
     const values = fields.get(name);
     if (values === undefined) fields.set(name, [value]);
     else values.push(value);
@@ -170,25 +171,9 @@ function notJson(why: string): Refusal {
   return new Refusal("bad_request", "body.not_json", `The body must be JSON in UTF-8; ${why}.`);
 }
 
-/**
- * Drops `__proto__` members, and refuses texts and names that no store can keep. The depth is
- * bounded before, so the recursion is too.
- */
-function sanitise(value: unknown): void {
-  if (typeof value === "string") refuseUnstorable(value);
+/** Drops `__proto__` members. The depth is bounded before, so the recursion is too. */
+function dropPrototypes(value: unknown): void {
   if (typeof value !== "object" || value === null) return;
   if (Object.hasOwn(value, "__proto__")) Reflect.deleteProperty(value, "__proto__");
-  for (const [name, child] of Object.entries(value)) {
-    refuseUnstorable(name);
-    sanitise(child);
-  }
-}
-
-function refuseUnstorable(text: string): void {
-  if (isStorableText(text)) return;
-  if (text.includes("\0")) {
-    throw new Refusal("unprocessable", "body.nul", "A text in the body holds a NUL character.");
-  }
-  const message = "A text in the body holds one half of a surrogate pair without the other half.";
-  throw new Refusal("unprocessable", "body.lone_surrogate", message);
+  for (const child of Object.values(value)) dropPrototypes(child);
 }

@@ -1,6 +1,7 @@
-import type { Context } from "koa";
+import type Koa from "koa";
+import type { Context, Middleware } from "koa";
 
-import type { FieldError } from "../../platform/refusal.ts";
+import { type FieldError, Refusal } from "../../platform/refusal.ts";
 import { isStorableText } from "../../platform/storable-text.ts";
 import type { Until } from "../../projections/audit/happened.ts";
 import type { Part } from "../../projections/list/list-rows.ts";
@@ -14,8 +15,6 @@ export function readParams(
   route: Route,
   params: unknown,
 ): Readonly<Record<string, unknown>> | undefined {
-  const raw = Object.values(params ?? {});
-  if (!raw.every((value) => isStorableText(String(value)))) return undefined;
   if (route.params === undefined) return {};
   const checked = check(route.params, params);
   return checked.ok ? (checked.data as Readonly<Record<string, unknown>>) : undefined;
@@ -35,11 +34,7 @@ export function readInput(route: Route, ctx: Context, json: unknown): Input {
   const page = route.list === undefined ? undefined : check(pageQuery(route.pageSize), ctx.query);
   const body = route.body && check(route.body, json);
   const asOf = route.asOf && check(AsOfQuery, ctx.query);
-  const errors = [
-    ...textErrors(ctx),
-    ...[query, page, body, asOf].flatMap(errorsOf),
-    ...asOfErrors(route, ctx),
-  ];
+  const errors = [...[query, page, body, asOf].flatMap(errorsOf), ...asOfErrors(route, ctx)];
   if (errors.length > 0) throw invalid(errors);
   return {
     query: dataOf(query),
@@ -62,14 +57,6 @@ function errorsOf(checked: Checked<unknown> | undefined): readonly FieldError[] 
   return checked === undefined || checked.ok ? [] : checked.errors;
 }
 
-/** PostgreSQL can neither store nor compare such a text, so no query that holds one means anything. */
-function textErrors(ctx: Context): readonly FieldError[] {
-  const message = "It holds a NUL or half of a surrogate pair.";
-  return Object.entries(ctx.query)
-    .filter(([, value]) => !isStorableText(String(value)))
-    .map(([field]) => ({ field, code: "error.field.invalid", message }));
-}
-
 /** A client that requests the past must not get the present instead. */
 function asOfErrors({ method, asOf }: Route, { query }: Context): readonly FieldError[] {
   const isOfToday = method === "get" && asOf === undefined;
@@ -77,3 +64,36 @@ function asOfErrors({ method, asOf }: Route, { query }: Context): readonly Field
   const message = "This operation answers only as it is now.";
   return [{ field: "asOf", code: "as_of.not_here", message }];
 }
+
+/**
+ * What addresses say that no store can keep or compare means nothing: at such a path there is nothing, and such a
+ * query is refused by whatever reads it first, so in the form of its protocol. Decoders put U+FFFD in the place of
+ * bytes that are not UTF-8, so a NUL is all that can come.
+ */
+export function storableAddresses(app: Koa): Middleware {
+  const { request } = app;
+  const queryOf = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(request), "query");
+  Object.defineProperty(request, "query", {
+    ...queryOf,
+    get(this: Context["request"]): Context["query"] {
+      // It is Koa's own, which has no other type.
+      const query = queryOf?.get?.call(this) as Context["query"];
+      mustBeStorableQuery(query);
+      return query;
+    },
+  });
+  return async (ctx, next) => {
+    if (!ctx.path.includes("%00")) return await next();
+    throw new Refusal("not_found", "route.not_found", "There is nothing at this path.");
+  };
+}
+
+/** @throws Refusal 422 that lists the parameters */
+function mustBeStorableQuery(query: Context["query"]): void {
+  const wrong = Object.entries(query).filter((texts) => !texts.flat().every(isStorable));
+  if (wrong.length === 0) return;
+  const message = "It holds a NUL or half of a surrogate pair.";
+  throw invalid(wrong.map(([field]) => ({ field, code: "error.field.invalid", message })));
+}
+
+const isStorable = (text: string | undefined): boolean => isStorableText(text ?? "");

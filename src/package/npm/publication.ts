@@ -1,6 +1,7 @@
 import { z } from "zod";
 
 import { Refusal } from "../../platform/refusal.ts";
+import { mustBeStorable } from "../../platform/storable-text.ts";
 
 const versionsMax = 300_000;
 const tagsBytesMax = 1024 ** 2;
@@ -27,7 +28,7 @@ export type PublicationQuestion = Readonly<{
 
 /**
  * @returns undefined when it is not what npm sends
- * @throws Refusal 400 when it is not JSON, 413 when it says too much
+ * @throws Refusal 400 when it is not JSON, 413 when it says too much, 422 for what cannot be stored
  */
 export function parsePublication({ bytes, wanted }: PublicationQuestion): Publication | undefined {
   const { success, data } = Publication.safeParse(parsed(bytes));
@@ -37,7 +38,9 @@ export function parsePublication({ bytes, wanted }: PublicationQuestion): Public
   if (isLong) throw tooLarge(`${tagsBytesMax} bytes of tags`);
   const isWanted = new Set(wanted);
   const versions = Object.entries(data.versions).filter(([version]) => isWanted.has(version));
-  return { ...data, versions: Object.fromEntries(versions) };
+  const publication = { ...data, versions: Object.fromEntries(versions) };
+  mustBeStorable(publication);
+  return publication;
 }
 
 function parsed(bytes: Uint8Array): unknown {

@@ -3,6 +3,7 @@ import { Busboy, type BusboyFileStream, type BusboyInstance } from "@fastify/bus
 
 import type { HeldBlob } from "../../../platform/blob/blobs.ts";
 import { Refusal } from "../../../platform/refusal.ts";
+import { mustBeStorable } from "../../../platform/storable-text.ts";
 import type { Incoming } from "../request.ts";
 import { invalid } from "../schema.ts";
 
@@ -86,8 +87,13 @@ export async function receiveFiles<Taken extends TakenFile>(
     };
     parser.on("file", onFile);
     parser.on("field", (key: string, value: string) => {
-      if (key === form.key) fail(misplaced(key, form.key));
-      else form.field?.(key, value);
+      try {
+        mustBeStorable([key, value]);
+        if (key === form.key) throw misplaced(key, form.key);
+        form.field?.(key, value);
+      } catch (error) {
+        fail(error);
+      }
     });
     parser.once("filesLimit", () => fail(tooMany(form)));
     for (const limit of ["fieldsLimit", "partsLimit"] as const) {

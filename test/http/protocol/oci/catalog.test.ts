@@ -114,9 +114,10 @@ describe("the list of images", () => {
   });
 
   it("refuses what is no page", async () => {
-    for (const query of ["n=-1", "n=x", "n=1e3", `n=${"9".repeat(10)}`, "last=%00"]) {
+    for (const query of ["n=-1", "n=x", "n=1e3", `n=${"9".repeat(10)}`]) {
       expect((await listed(basic(anna), `/v2/_catalog?${query}`)).status, query).to.equal(400);
     }
+    expect((await listed(basic(anna), "/v2/_catalog?last=%00")).status).to.equal(422);
     const long = `/v2/_catalog?last=${"a".repeat(300)}`;
     expect((await listed(basic(anna), long)).status).to.equal(400);
     expect((await listed(basic(anna), "/v2/_catalog?n=0")).names).to.deep.equal([]);

@@ -5,7 +5,6 @@ import { Alias } from "../../../../events/core/ids.ts";
 import { asCaller } from "../../../../platform/caller.ts";
 import { neighbourhoodOf } from "../../../../platform/network.ts";
 import { Refusal } from "../../../../platform/refusal.ts";
-import { isStorableText } from "../../../../platform/storable-text.ts";
 import type { RegistryRepositoryRow } from "../../../../projections/registry/repository.ts";
 import type { ApiLimit } from "../../../access/api-limit.ts";
 import { orNotFound } from "../../../api/package/request.ts";
@@ -178,7 +177,7 @@ function decoded(rest: string): string {
     const text = decodedPart(part);
     const names = /^@[^/]+\/[^/]+$/.test(text) ? text.split("/") : [text];
     const isPlain = names.every((name) => name !== "." && name !== ".." && !/[/\\]/.test(name));
-    if (!isPlain || !isStorableText(text) || /\p{Cc}/u.test(text)) throw nothingHere();
+    if (!isPlain || /\p{Cc}/u.test(text)) throw nothingHere();
     return text;
   });
   return parts.join("/");

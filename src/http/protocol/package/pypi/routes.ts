@@ -10,6 +10,7 @@ import { readPypiFile } from "../../../../package/file-reader.ts";
 import { pypiName, pypiVersion } from "../../../../package/pypi/format.ts";
 import { escaped, pageAround } from "../../../../package/pypi/simple-page.ts";
 import { Refusal } from "../../../../platform/refusal.ts";
+import { mustBeStorable } from "../../../../platform/storable-text.ts";
 import { listLivePackages } from "../../../../projections/package/live.ts";
 import { PypiMetadata, PypiSummary } from "../../../../projections/package/pypi-summary.ts";
 import { findListedFile, type ListedFile } from "../../../../projections/package/registry.ts";
@@ -252,7 +253,9 @@ async function reasonIn({ incoming }: NativeRequest["request"]): Promise<string>
   const text = (await buffer(incoming(8 * 1024).body)).toString("utf8");
   if (text === "") return "";
   try {
-    return Reason.parse(JSON.parse(text)).reason;
+    const { reason } = Reason.parse(JSON.parse(text));
+    mustBeStorable(reason);
+    return reason;
   } catch {
     const message = "The body is JSON with a reason of at most 1,000 characters, or nothing.";
     throw new Refusal("unprocessable", "request.invalid", message);

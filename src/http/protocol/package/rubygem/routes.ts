@@ -21,6 +21,7 @@ import {
 import { gemIndex, gemspecFile, infoLine } from "../../../../package/rubygem/spec.ts";
 import { isToken } from "../../../../platform/key/token.ts";
 import { Refusal } from "../../../../platform/refusal.ts";
+import { mustBeStorable } from "../../../../platform/storable-text.ts";
 import { findListedFile, type ListedFile } from "../../../../projections/package/registry.ts";
 import { packagesWithFiles } from "../../../../projections/package/registry-index.ts";
 import { basicCredentials } from "../../../access/credentials.ts";
@@ -249,6 +250,7 @@ const yank: NativeCall = {
   async handle({ ctx, repository, request }, deps) {
     const body = await buffer(request.incoming(formBytesMax).body);
     const form = new URLSearchParams(body.toString("utf8"));
+    mustBeStorable([...form]);
     const field = (name: string) => form.get(name) ?? String(ctx.query[name] ?? "");
     const target = await deploymentOf(repository, deps);
     const named = orNotFound(() => ({
