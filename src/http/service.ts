@@ -40,6 +40,7 @@ export type AuthenticationDeps = Readonly<{
   gate: Gate;
   refs: RefRecorder;
   limit: ApiLimit;
+  idempotency: Idempotency;
 }>;
 
 export type Service = Readonly<{
@@ -83,7 +84,14 @@ export function buildService(deps: Deps): Service {
     operationClients: clients,
     idempotency: once,
   });
-  const authentication = { deps, authenticate: authenticator, gate, refs, limit };
+  const authentication = {
+    deps,
+    authenticate: authenticator,
+    gate,
+    refs,
+    limit,
+    idempotency: once,
+  };
   const measured = metrics({ deps, gate, queueNames, reactorNames });
   const app = buildApp({
     deps: performing,
@@ -114,6 +122,7 @@ function beside({
   gate,
   refs,
   limit,
+  idempotency,
 }: AuthenticationDeps): readonly Middleware[] {
   const anonymousPull = async (): Promise<boolean> =>
     (await deps.settings()).pullRepoFromAnonUserIsEnabled;
@@ -134,7 +143,7 @@ function beside({
   return [
     gitHttp({ ...authenticating, ...pushes }),
     lfsHttp({ ...authenticating, bytesLeft, hold }),
-    nativeRegistry({ ...deps, authenticate, gate, limit }),
+    nativeRegistry({ ...deps, authenticate, gate, limit, idempotency }),
     containerRegistry({ ...deps, authenticate, gate, limit }),
     queueDashboard({ authenticate, queues, queueNames, publicUrl, session: sessionCaller(deps) }),
   ];

@@ -13,6 +13,9 @@ import type { Slice } from "../core/decider.ts";
 /** A version is always shown with all of its files. */
 export const packageFilesMax = 500;
 
+/** What becomes of a file whose path is stored again: other content takes its place, or only equal content is taken, or none. */
+export type ExistingFile = "replace" | "keep" | "refuse";
+
 type By = Readonly<{ by: UserId; at: string }>;
 type Change<Type extends string> = Readonly<{ type: Type; packageId: PackageId }> & By;
 
@@ -22,8 +25,10 @@ export type PackageVersionCommand =
       type: "StorePackageFile";
       coordinates: PackageCoordinates;
       file: PackageFile;
-      /** Whether other content may take the place of a file; true when left out. */
-      overwrite?: boolean;
+      /** `replace` when left out. */
+      existing?: ExistingFile;
+      /** A version of its type is one file, however its name is spelled. */
+      isOnly?: boolean;
     }> &
       By)
   | (Change<"YankPackageVersion"> & Readonly<{ reason: string }>)
@@ -134,7 +139,8 @@ function store(
   {
     coordinates,
     file,
-    overwrite = true,
+    existing = "replace",
+    isOnly = false,
     by,
     at,
   }: Extract<PackageVersionCommand, { type: "StorePackageFile" }>,
@@ -144,19 +150,21 @@ function store(
     type: "PackageFileStored",
     data: { ...file, packageId, storedById: by, storedAt: at },
   } as const;
-  if (state.status === "deleted" && !overwrite) throw inTrash();
+  if (state.status === "deleted" && existing !== "replace") throw inTrash();
   if (state.status !== "created") {
     const data = { ...coordinates, createdById: by, createdAt: at };
     return [{ type: "PackageVersionCreated", data }, stored];
   }
   const previousSha256 = state.files.get(file.fileId);
-  // The same content again changes nothing: an upload whose answer got lost can be repeated.
-  if (previousSha256 === file.sha256) return [];
   if (previousSha256 !== undefined) {
-    if (!overwrite) throw fileExists(file.name);
+    if (existing === "refuse") throw fileExists(file.name);
+    // The same content again changes nothing: an upload whose answer got lost can be repeated.
+    if (previousSha256 === file.sha256) return [];
+    if (existing === "keep") throw fileDiffers(file.name);
     const data = { ...file, packageId, previousSha256, replacedById: by, replacedAt: at };
     return [{ type: "PackageFileReplaced", data }];
   }
+  if (isOnly && state.files.size > 0) throw fileExists(file.name);
   if (state.files.size >= packageFilesMax) throw tooManyFiles();
   return [stored];
 }
@@ -174,7 +182,12 @@ function versionNotFound(): Refusal {
 }
 
 function fileExists(name: string): Refusal {
-  const message = `The file ${name} exists with other content, and files are not overwritten here.`;
+  const message = `The file ${name} already exists, and files are not overwritten here.`;
+  return new Refusal("conflict", "package_file.exists", message);
+}
+
+function fileDiffers(name: string): Refusal {
+  const message = `The file ${name} already exists with other content, and keeps it for ever.`;
   return new Refusal("conflict", "package_file.exists", message);
 }
 

@@ -202,6 +202,13 @@ function keyTable(db: Knex, vault: Vault) {
   };
 }
 
+/** What is repeated under a key: a POST, and an upload by PUT, whose path may not be stored twice. */
+export const takesIdempotencyKey = ({
+  method,
+  attachment,
+}: Readonly<{ method: string; attachment?: true }>): boolean =>
+  method === "post" || (method === "put" && attachment === true);
+
 const anonymousPrefix = "address ";
 
 /**

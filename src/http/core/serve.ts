@@ -15,7 +15,12 @@ import { type Admitted, admission } from "./admission.ts";
 import { type Answer, emptyAnswer, send } from "./answer.ts";
 import { type BodyLimits, bodyLimitsDefault, jsonOf, readForm, readJson } from "./body.ts";
 import type { Deps } from "./deps.ts";
-import { anonymousCallerOf, type Idempotency, type Progress } from "./idempotency.ts";
+import {
+  anonymousCallerOf,
+  type Idempotency,
+  type Progress,
+  takesIdempotencyKey,
+} from "./idempotency.ts";
 import { type Input, readInput } from "./input.ts";
 import { isOpenToAll, mustBeFor, neededHere, resolveOwner, runRoute } from "./operation.ts";
 import { clientSignal, peerOf } from "./peer.ts";
@@ -67,7 +72,7 @@ async function serveInOrder(
   const { route } = matched;
   noteOperation(ctx, route.operationId);
   // An application authenticates in the handler: its answer is not for another caller with the same key.
-  const isRepeatable = route.method === "post" && route.access !== "client";
+  const isRepeatable = takesIdempotencyKey(route) && route.access !== "client";
   const key = isRepeatable ? ctx.get("idempotency-key") : "";
   const gateDeps = { deps, gate };
   const admitHere = () => admission((first) => admit(ctx, matched, gateDeps, first));
@@ -292,8 +297,8 @@ export function reportingTo<D extends Deps>(deps: D, { appended, answerEarly }: 
 }
 
 /** The bytes of an upload are not known before it is over; how many there are is. */
-function uploadOf(ctx: Context, { upload }: Route): string {
-  return upload === undefined ? "" : ctx.get("content-length");
+function uploadOf(ctx: Context, { upload, attachment }: Route): string {
+  return upload === undefined && attachment !== true ? "" : ctx.get("content-length");
 }
 
 type AdmittedRequest = Admitted &

@@ -14,6 +14,8 @@ type Wanted = Readonly<{
   name: string;
   /** Files that have to be there too, once each; their contents are not read. */
   beside?: readonly Readonly<{ path: RegExp; name: string }>[];
+  /** Is given the path of each file. */
+  seen?: (path: string) => void;
 }>;
 
 /** The list of files is walked through; a package has thousands of them at most. */
@@ -35,7 +37,7 @@ export const readZipBytes = (file: string, wanted: Wanted, bytesMax: number): Pr
 
 async function readEntry(
   archive: ZipFile,
-  { path, name, beside = [] }: Wanted,
+  { path, name, beside = [], seen }: Wanted,
   bytesMax: number,
 ): Promise<Buffer> {
   const pathOf = entryPaths(entriesMax);
@@ -45,6 +47,7 @@ async function readEntry(
   for await (const entry of archive.eachEntry()) {
     await mustBePlain(archive, entry);
     const { fileName } = entry;
+    seen?.(fileName);
     for (const [other, count] of others) {
       if (other.path.test(fileName)) others.set(other, count + 1);
     }

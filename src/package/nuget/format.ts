@@ -14,7 +14,8 @@ import { isNugetFramework, isNugetRange, isNugetVersion } from "./grammar.ts";
 /** learn.microsoft.com/nuget/reference/nuspec: 100 characters at most. */
 const idForm = /^\w+(?:[.-]\w+)*$/;
 const idLengthMax = 100;
-const symbolsType = "SymbolsPackage";
+/** Types of packages are compared without case. */
+const isOfSymbols = (type: string): boolean => type.toLowerCase() === "symbolspackage";
 const manifestFile = { path: /^[^/]+\.nuspec$/i, name: ".nuspec" };
 /** A manifest has some dozens; each dependency adds one. */
 const elementsMax = 5_000;
@@ -55,10 +56,13 @@ export type NuspecMetadata = Readonly<{
   fields: Readonly<Record<string, string>>;
   dependencyGroups: readonly NuspecDependencies[];
   packageTypes: readonly string[];
+  /** As packages of symbols of the old kind do, which nothing else distinguishes from the package itself. */
+  holdsPdb: boolean;
 }>;
 
 type Nuspec = Readonly<{
   nuspec: string;
+  holdsPdb: boolean;
   metadata: XmlElement;
   packageTypes: readonly string[];
   packageName: PackageName;
@@ -66,7 +70,11 @@ type Nuspec = Readonly<{
 }>;
 
 async function nuspecIn(file: string): Promise<Nuspec> {
-  const nuspec = await readZipEntry(file, manifestFile);
+  let holdsPdb = false;
+  const seen = (path: string): void => {
+    if (path.toLowerCase().endsWith(".pdb")) holdsPdb = true;
+  };
+  const nuspec = await readZipEntry(file, { ...manifestFile, seen });
   const metadata = child(nuspecOf(nuspec), "metadata");
   const id = metadata && child(metadata, "id")?.textContent?.trim();
   const versionText = metadata && child(metadata, "version")?.textContent?.trim();
@@ -76,7 +84,8 @@ async function nuspecIn(file: string): Promise<Nuspec> {
   const client = metadata.getAttribute("minClientVersion") || "1.0";
   if (!isNugetVersion(client)) throw badFile(`'${client}' is not a valid version string.`);
   const packageName = nugetName(id);
-  return { nuspec, metadata, packageTypes, packageName, version: nugetVersion(versionText) };
+  const of = { packageName, version: nugetVersion(versionText) };
+  return { nuspec, holdsPdb, metadata, packageTypes, ...of };
 }
 
 /** Which package the symbols of a .snupkg are of. @throws Refusal 422 */
@@ -84,7 +93,7 @@ export async function readSymbolsNuspec(
   file: string,
 ): Promise<Pick<PackageFileName, "packageName" | "version">> {
   const { packageTypes, packageName, version } = await nuspecIn(file);
-  if (packageTypes.includes(symbolsType)) return { packageName, version };
+  if (packageTypes.some(isOfSymbols)) return { packageName, version };
   throw badFile("This is no package of symbols.");
 }
 
@@ -92,8 +101,9 @@ export async function readSymbolsNuspec(
 export async function readNuspec(
   file: string,
 ): Promise<PackageFileName & Readonly<{ metadata: NuspecMetadata }>> {
-  const { nuspec, metadata, packageTypes, packageName, version } = await nuspecIn(file);
-  if (packageTypes.includes(symbolsType)) {
+  const { nuspec, holdsPdb, metadata, ...of } = await nuspecIn(file);
+  const { packageTypes, packageName, version } = of;
+  if (packageTypes.some(isOfSymbols)) {
     throw badFile("This is a package of symbols, which is pushed as such.");
   }
   const fileName = nugetFileName(packageName, version);
@@ -111,6 +121,7 @@ export async function readNuspec(
       fields: Object.fromEntries(shown),
       dependencyGroups: dependencyGroupsOf(metadata),
       packageTypes: packageTypes.length === 0 ? ["Dependency"] : packageTypes,
+      holdsPdb,
     },
   };
 }

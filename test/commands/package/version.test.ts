@@ -111,9 +111,31 @@ describe("a version of a package", () => {
     type: "PackageVersionYanked",
     data: { packageId, reason: "Bad", yankedById: by, yankedAt: at },
   };
-  const only = (n: number, digit?: string) => ({ ...store(n, digit), overwrite: false });
+  const only = (n: number, digit?: string) => ({ ...store(n, digit), existing: "keep" }) as const;
 
-  it("keeps its files where overwriting is off", () => {
+  it("takes no file again where overwriting is off, nor the same bytes", () => {
+    for (const digit of ["0", "a"]) {
+      given(...past)
+        .when({ ...store(1, digit), existing: "refuse" })
+        .refuses("package_file.exists");
+    }
+    given(...past)
+      .when({ ...store(2), existing: "refuse" })
+      .gives(stored(2));
+    given(...past, deleted)
+      .when({ ...store(1), existing: "refuse" })
+      .refuses("package_version.deleted");
+  });
+
+  it("has one file only, however it is spelled, where a version of its type is one", () => {
+    const sent = { ...store(2), existing: "keep", isOnly: true } as const;
+    given(...past)
+      .when(sent)
+      .refuses("package_file.exists");
+    given().when(sent).gives(created, stored(2));
+  });
+
+  it("keeps its files where their content is for ever", () => {
     given(...past)
       .when(only(1, "a"))
       .refuses("package_file.exists");

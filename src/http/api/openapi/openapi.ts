@@ -6,6 +6,7 @@ import { isReader, neededRole } from "../../access/access.ts";
 import { AsOfQuery } from "../../core/as-of.ts";
 import { problem as problemDocument } from "../../core/errors.ts";
 import { exampleOf } from "../../core/example.ts";
+import { takesIdempotencyKey } from "../../core/idempotency.ts";
 import {
   isSchema,
   type JsonSchema,
@@ -178,7 +179,7 @@ function operation(route: Route, writer: SchemaWriter): Json {
       ...parameters(route.query, "query", writer),
       ...(route.list === undefined ? [] : parameters(pageQuery(route.pageSize), "query", writer)),
       ...(route.asOf === undefined ? [] : parameters(AsOfQuery, "query", writer)),
-      ...(route.method === "post" ? [idempotencyKey] : []),
+      ...(takesIdempotencyKey(route) ? [idempotencyKey] : []),
     ],
     ...(route.body && { requestBody: requestBody(route, route.body, writer) }),
     ...(route.upload && { requestBody: uploadBody(route.upload) }),

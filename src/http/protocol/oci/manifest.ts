@@ -197,7 +197,7 @@ async function keepManifest(
   const inspect = async () => inspected;
   const received = await receive(Readable.from([bytes]), { target, inspect }, request, deps);
   // Its digest names it: other content can never take its place, and a deleted one may come again.
-  const recording = { target, type: "container", overwrite: true, mustStill } as const;
+  const recording = { target, type: "container", existing: "replace", mustStill } as const;
   await record(received, recording, request, deps);
 }
 

@@ -11,9 +11,11 @@ import { orNotFound } from "../../../api/package/request.ts";
 import { type Answer, send } from "../../../core/answer.ts";
 import { callAt, readMethod } from "../../../core/call-at.ts";
 import { failedAnswer } from "../../../core/errors.ts";
+import { anonymousCallerOf, type Idempotency } from "../../../core/idempotency.ts";
 import { clientSignal, peerOf } from "../../../core/peer.ts";
-import { requestContext, transferLimits } from "../../../core/serve.ts";
-import { noteCaller, noteOperation } from "../../../core/state.ts";
+import type { Problem } from "../../../core/problem.ts";
+import { reportingTo, requestContext, transferLimits } from "../../../core/serve.ts";
+import { noteCaller, noteOperation, stateOf } from "../../../core/state.ts";
 import { watchConnection } from "../../../core/stream.ts";
 import { ownsName } from "../proxy/cached-content.ts";
 import { type NativeName, type RegistryAccessDeps, registryAccess } from "./access.ts";
@@ -22,7 +24,8 @@ import { packageIdsIn, proxySources } from "./source.ts";
 import { type NativeCall, type NativeRequest, plainError, type RegistryType } from "./type.ts";
 import { registryTypes } from "./types.ts";
 
-export type NativeDeps = RegistryAccessDeps & Readonly<{ limit: ApiLimit }>;
+export type NativeDeps = RegistryAccessDeps &
+  Readonly<{ limit: ApiLimit; idempotency: Idempotency }>;
 
 /** Where the repositories of each kind of owner are served to package managers. */
 const bases = [
@@ -90,15 +93,53 @@ async function answer(
   if (call.right === "write") await mustStill();
   const immutable: { tag?: string } = {};
   const authenticated = { caller, resolved: undefined, admission: mustStill };
-  const made = { ...authenticated, commandId: randomUUID(), immutable };
-  const request = requestContext(ctx, deps, made);
   // Not as the request spells it: indexes are kept by it.
   const base = `${deps.publicUrl}${path}`;
-  const answer = async (): Promise<void> => {
+  const run = (commandId: string, using: NativeDeps): Promise<Answer> => {
+    const request = requestContext(ctx, using, { ...authenticated, commandId, immutable });
     const native = { ctx, params, repository, base, request, mustStill };
-    send(ctx, await answerOrFetch(call, native, { type, rest: named.rest }, deps), immutable.tag);
+    return answerOrFetch(call, native, { type, rest: named.rest }, using);
   };
-  await asCaller(caller.userId ?? neighbourhoodOf(peerOf(ctx)), answer, clientSignal(ctx));
+  const key = call.right === "write" ? ctx.get("idempotency-key") : "";
+  const answer = async (): Promise<void> => {
+    if (key === "") return send(ctx, await run(randomUUID(), deps), immutable.tag);
+    const keyed = { key, callerId: caller.userId ?? anonymousCallerOf(peerOf(ctx)), call };
+    sendKept(ctx, await onceUnder(ctx, keyed, run, deps), type);
+  };
+  await asCaller(
+    caller.userId ?? neighbourhoodOf(peerOf(ctx)),
+    answer,
+    key === "" ? clientSignal(ctx) : undefined,
+  );
+}
+
+type UnderKey = Readonly<{ key: string; callerId: string; call: NativeCall }>;
+
+/** A repeated upload is answered as the first was, where its own path would refuse it. */
+function onceUnder(
+  ctx: Context,
+  { key, callerId, call: { operationId } }: UnderKey,
+  run: (commandId: string, using: NativeDeps) => Promise<Answer>,
+  deps: NativeDeps,
+): Promise<Answer> {
+  const of = {
+    key,
+    callerId,
+    operationId,
+    url: ctx.originalUrl,
+    requestId: stateOf(ctx).requestId,
+  };
+  const request = [ctx.method, ctx.path, ctx.querystring, ctx.get("content-length")];
+  return deps.idempotency.once({ ...of, request, repeatable: false }, (commandId, progress) =>
+    run(commandId, reportingTo(deps, progress)),
+  );
+}
+
+/** Refusals are kept as problem documents. */
+function sendKept(ctx: Context, kept: Answer, type: RegistryType): void {
+  send(ctx, kept, undefined);
+  if (kept.status < 400 || typeof kept.body !== "string") return;
+  show(ctx, JSON.parse(kept.body) as Problem, type);
 }
 
 /** @throws Refusal 404 `registry.protocol_unavailable` */
@@ -199,11 +240,18 @@ function refuse(
   { log }: Pick<NativeDeps, "log">,
 ): void {
   if (ctx.headerSent) throw error;
-  const { status, headers, body, code } = failedAnswer(ctx, error, log);
-  const { message } = JSON.parse(body) as Readonly<{ message: string }>;
-  const shown = (type?.errorBody ?? plainError)(message, code);
+  const { status, headers, body } = failedAnswer(ctx, error, log);
   ctx.status = status;
   ctx.set(headers);
+  show(ctx, JSON.parse(body) as Problem, type);
+}
+
+function show(
+  ctx: Context,
+  { message, code }: Pick<Problem, "message" | "code">,
+  type: RegistryType | undefined,
+): void {
+  const shown = (type?.errorBody ?? plainError)(message, code);
   ctx.body = shown.body;
   ctx.set("Content-Type", shown.type);
   ctx.message = message.replaceAll(/[^\x20-\x7e]/g, "?").slice(0, 200);

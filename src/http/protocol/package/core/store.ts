@@ -2,6 +2,7 @@ import type { Readable } from "node:stream";
 import { stepOf } from "../../../../commands/core/step.ts";
 
 import {
+  type ExistingFile,
   type PackageVersionCommand,
   packageVersion,
 } from "../../../../commands/package/version.ts";
@@ -100,8 +101,10 @@ type Recording = Readonly<{
   target: RegistryRepositoryRow;
   type: PackageType;
   isImmutable?: boolean | undefined;
-  /** Whether other content may take a file's place, where that is not for the repository to say. */
-  overwrite?: boolean;
+  /** A version of the type is one file, however its name is spelled. */
+  isOnly?: boolean;
+  /** What becomes of a file that exists, where that is not for the repository to say: no client names its path. */
+  existing?: ExistingFile;
   uploadType?: "API" | "TRANSPORT";
   /** Runs before the event is appended; see NativeRequest. */
   mustStill: () => Promise<void>;
@@ -110,7 +113,7 @@ type Recording = Readonly<{
 /**
  * Appends that a file was stored, waits until it is visible and gives the hold back.
  *
- * @throws Refusal 409 `package_file.exists` when it has other content and files are not overwritten
+ * @throws Refusal 409 `package_file.exists`, see `existingIn`
  */
 export async function record(
   { inspected, blob }: Received,
@@ -119,6 +122,7 @@ export async function record(
   deps: Deps,
 ): Promise<PackageCoordinates> {
   const { target, type, isImmutable = false, uploadType = "TRANSPORT", mustStill } = recording;
+  const { isOnly = false } = recording;
   try {
     mustBeShort(inspected);
     mustBeReadable(type, inspected);
@@ -126,10 +130,7 @@ export async function record(
     const coordinates = coordinatesOf(target.id, type, inspected);
     const { fileName, languageVersion, metadata } = inspected;
     const { packageVersionId: id } = coordinates;
-    const { settings } = target;
-    const overwrite =
-      recording.overwrite ??
-      (!isImmutable && settings.type === "LOCAL" && settings.packageReuploadType === "OVERRIDE");
+    const existing = recording.existing ?? existingIn(target, isImmutable);
     const file = {
       fileId: packageFileIdOf(id, fileName),
       name: fileName,
@@ -140,7 +141,7 @@ export async function record(
       ...(metadata !== undefined && { metadata: metadataText(metadata) }),
     };
     await change(
-      { id, command: { type: "StorePackageFile", coordinates, file, overwrite } },
+      { id, command: { type: "StorePackageFile", coordinates, file, existing, isOnly } },
       request,
       deps,
     );
@@ -151,6 +152,16 @@ export async function record(
     if (!(error instanceof Refusal) || error.kind !== "unavailable") await blob.release();
     throw error;
   }
+}
+
+/**
+ * The rule of overwriting, for every type: what prohibits it refuses every path that exists, whatever the content.
+ *
+ * @param isImmutable a stored file keeps its content also where overwriting is allowed
+ */
+function existingIn({ settings }: RegistryRepositoryRow, isImmutable: boolean): ExistingFile {
+  if (settings.type !== "LOCAL" || settings.packageReuploadType === "NONE") return "refuse";
+  return isImmutable ? "keep" : "replace";
 }
 
 /** The same for several files of one request. Those behind one that is refused are not stored. */

@@ -1,9 +1,18 @@
-import { coordinatesOf } from "../../../../package/core/coordinates.ts";
+import { z } from "zod";
+import {
+  coordinatesOf,
+  type PackageFileName,
+  packageFileIdOf,
+} from "../../../../package/core/coordinates.ts";
 import { readNuspec } from "../../../../package/file-reader.ts";
 import { nugetName, nugetVersion } from "../../../../package/nuget/format.ts";
+import { Refusal } from "../../../../platform/refusal.ts";
+import { findListedFile } from "../../../../projections/package/registry.ts";
+import type { RegistryRepositoryRow } from "../../../../projections/registry/repository.ts";
 import { fileNotFound, orNotFound } from "../../../api/package/request.ts";
 import { emptyAnswer, jsonAnswer, streamAnswer } from "../../../core/answer.ts";
 import type { Deps } from "../../../core/deps.ts";
+import { metadataOf } from "../core/document.ts";
 import { sendNamed } from "../core/send-file.ts";
 import { deploymentOf } from "../core/source.ts";
 import { change } from "../core/store.ts";
@@ -72,10 +81,35 @@ const push: NativeCall = {
   right: "write",
   operationId: "push-nuget-package",
   async handle(native, deps) {
-    await storeUpload(native, { type, inspect: readNuspec }, deps);
+    const target = await deploymentOf(native.repository, deps);
+    const inspect = async (file: string) => {
+      const found = await readNuspec(file);
+      if (found.metadata.holdsPdb) await mustNotReplaceByPdbs(found, target, deps);
+      return found;
+    };
+    await storeUpload(native, { type, inspect }, deps);
     return emptyAnswer(201);
   },
 };
+
+const Stored = z.object({ holdsPdb: z.boolean().optional() });
+
+/**
+ * `dotnet nuget push` sends a `.symbols.nupkg` like its package, under the same id and version and without its name.
+ *
+ * @throws Refusal 409
+ */
+async function mustNotReplaceByPdbs(
+  { packageName, version, fileName }: PackageFileName,
+  target: RegistryRepositoryRow,
+  { db }: Deps,
+): Promise<void> {
+  const { packageVersionId } = coordinatesOf(target.id, type, { packageName, version });
+  const stored = await findListedFile(db, packageFileIdOf(packageVersionId, fileName));
+  if (stored === undefined || Stored.parse(metadataOf(stored)).holdsPdb !== false) return;
+  const message = "The package already exists without PDBs. Push symbols as a .snupkg.";
+  throw new Refusal("conflict", "package_file.exists", message);
+}
 
 async function list(
   { params, repository, request }: NativeRequest,

@@ -46,6 +46,26 @@ const index = async (at: string) => {
 describe("cargo", () => {
   needsProgram("cargo");
 
+  it("is refused a version that is there, in words", async () => {
+    await at.local("fixed", "cargo", { packageReuploadType: "NONE" });
+    const directory = await temporaryDirectory();
+    const env = {
+      ...process.env,
+      CARGO_HOME: path.join(directory, "home"),
+      CARGO_REGISTRIES_FORGE_INDEX: `sparse+${base.replace(/crates$/, "fixed")}/index/`,
+      CARGO_REGISTRIES_FORGE_TOKEN: anna.token,
+      CARGO_REGISTRY_GLOBAL_CREDENTIAL_PROVIDERS: "cargo:token",
+    };
+    await mkdir(path.join(directory, "src"));
+    await writeFile(path.join(directory, "Cargo.toml"), toml("fixed", "1.0.0"));
+    await writeFile(path.join(directory, "src", "lib.rs"), "");
+    const args = ["publish", "--registry", "forge", "--allow-dirty", "--no-verify"];
+    const publishIt = () => promisify(execFile)("cargo", args, { cwd: directory, env });
+    await publishIt();
+    const refused = await publishIt().catch(({ stderr }: { stderr: string }) => stderr);
+    expect(refused).to.match(/already exists/);
+  }).timeout(240_000);
+
   it("publishes a crate, resolves and fetches it in another, and yanks it", async () => {
     const directory = await temporaryDirectory();
     const env = {

@@ -139,11 +139,11 @@ describe("a native path of a repository", () => {
   it("keeps a file as it is where overwriting is off", async () => {
     const path = `${base}/fixed/tool/1/a`;
     expect((await put(path, "one")).status).to.equal(201);
-    expect((await put(path, "one")).status, "the same again").to.equal(201);
+    expect((await put(path, "one")).status, "the same again").to.equal(409);
     const refused = await put(path, "two");
     expect([refused.status, refused.statusText]).to.deep.equal([
       409,
-      "The file a exists with other content, and files are not overwritten here.",
+      "The file a already exists, and files are not overwritten here.",
     ]);
     expect(await (await get(path)).text()).to.equal("one");
     const raced = await Promise.all(

@@ -219,6 +219,10 @@ end
       expect(await readdir(path.join(cwd, "home", "gems"))).to.deep.equal(["real-1.2.0"]);
       const shown = await program("specification", "--remote", "real", "homepage", ...only);
       expect(shown.stdout).to.contain("https://example.org");
+      const again = await program("push", "real-1.2.0.gem", "--host", base).catch(
+        ({ stdout, stderr }: { stdout: string; stderr: string }) => stdout + stderr,
+      );
+      expect(again).to.match(/already exists/);
       await program("yank", "real", "-v", "1.2.0", "--host", base);
       expect((await get(`${base}/info/real`)).status).to.equal(404);
     }).timeout(240_000);

@@ -59,7 +59,7 @@ describe("the Maven layout", () => {
     await deploy("org/acme/once/1/once-1.jar", "one");
     expect((await put("org/acme/once/1/once-1.jar.sha1", "0".repeat(40))).status).to.equal(400);
     expect((await put("org/acme/once/1/once-1.jar", "two")).status).to.equal(409);
-    expect((await put("org/acme/once/1/once-1.jar", "one")).status, "again").to.equal(201);
+    expect((await put("org/acme/once/1/once-1.jar", "one")).status, "again").to.equal(409);
     expect(await text("org/acme/once/1/once-1.jar")).to.equal("one");
   });
 

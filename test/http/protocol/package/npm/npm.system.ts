@@ -75,6 +75,23 @@ describe("npm", () => {
     await npm(user, "unpublish", name, "--force");
     expect((await send("npm", "@acme%2fanswer")).status).to.equal(404);
   }).timeout(240_000);
+
+  it("is refused a version that is there, in words", async () => {
+    const { repositoryUuid } = await at.local("fixed", "npm", { packageReuploadType: "NONE" });
+    expect(repositoryUuid).not.to.equal("");
+    const directory = await source({ name: "fixed", version: "1.0.0" });
+    const again = async (): Promise<unknown> => {
+      await run("npm", ["publish", `--registry=${baseOf("fixed")}/`], { cwd: directory, env });
+      return undefined;
+    };
+    await npm(directory, "ping");
+    const login = `//${baseOf("fixed").replace(/^http:\/\//, "")}/:_authToken=${anna.token}`;
+    await writeFile(path.join(directory, ".npmrc"), `${login}\nupdate-notifier=false\n`);
+    const env = { PATH: process.env["PATH"], HOME: directory };
+    await again();
+    const refused = await again().catch(({ stderr }: { stderr: string }) => stderr);
+    expect(refused).to.match(/already exists|cannot publish over/i);
+  }).timeout(240_000);
 });
 
 describe("the npm protocol", () => {

@@ -62,19 +62,25 @@ describe("pip", () => {
 describe("twine", () => {
   needsProgram("twine");
 
-  it("uploads a wheel, and fails for other content of the same name", async () => {
+  it("uploads a wheel, and fails for the same name, with other content or the same", async () => {
     const directory = await temporaryDirectory();
     const file = path.join(directory, "by_twine-1.0-py3-none-any.whl");
     const login = ["--username", "anna", "--password", anna.token, "--non-interactive"];
     const args = ["upload", "--disable-progress-bar", "--repository-url", `${base}/`, ...login];
     const env = { ...process.env, HOME: directory };
-    const twine = () => promisify(execFile)("twine", [...args, file], { env });
+    const twine = (...more: readonly string[]) =>
+      promisify(execFile)("twine", [...args, ...more, file], { env });
     await writeFile(file, wheel("by_twine", "1.0"));
     await twine();
     expect(await (await simple("by-twine/")).text()).to.include("by_twine-1.0-py3-none-any.whl");
-    await writeFile(file, wheel("by_twine", "1.0", "Requires-Python: >=3.8\n"));
-    const refused = await twine().catch(({ stdout, stderr }) => `${stdout}${stderr}`);
-    expect(refused).to.include("HTTPError: 4");
+    await twine("--skip-existing");
+    for (const more of ["", "Requires-Python: >=3.8\n"]) {
+      await writeFile(file, wheel("by_twine", "1.0", more));
+      const refused = await twine().catch(({ stdout, stderr }) => `${stdout}${stderr}`);
+      expect(refused)
+        .to.include("HTTPError: 409")
+        .and.match(/already\s+exists/);
+    }
   }).timeout(240_000);
 });
 
