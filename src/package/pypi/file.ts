@@ -1,3 +1,6 @@
+import { createReadStream } from "node:fs";
+import { blake2b } from "@noble/hashes/blake2.js";
+
 import { badFile, mismatch, type PackageFileName } from "../core/coordinates.ts";
 import { readTarEntry } from "../core/tarball.ts";
 import { readZipEntry } from "../core/zip.ts";
@@ -21,7 +24,11 @@ const sourceMetadata = { path: /^[^/]+\/PKG-INFO$/, name: "PKG-INFO", takesLinks
 const metadataLengthMax = 100_000;
 
 export type PypiFile = PackageFileName &
-  Readonly<{ metadata: Readonly<{ requiresPython: string | null; text: string | null }> }>;
+  Readonly<{
+    metadata: Readonly<{ requiresPython: string | null; text: string | null }>;
+    /** BLAKE2b of 256 bits, which clients send beside it and Node.js does not have. */
+    blake2b256: string;
+  }>;
 
 /**
  * What a wheel or a source archive is of, by its name and by its own metadata, which must agree.
@@ -58,5 +65,12 @@ export async function readPypiFile(file: string, fileName: string): Promise<Pypi
   const requiresPython = field("Requires-Python") || null;
   const shown = isWheel && text.length <= metadataLengthMax ? text : null;
   const metadata = { requiresPython, text: shown };
-  return { packageName, version, fileName, languageVersion: requiresPython, metadata };
+  const blake2b256 = await blake2bOf(file);
+  return { packageName, version, fileName, languageVersion: requiresPython, metadata, blake2b256 };
+}
+
+async function blake2bOf(file: string): Promise<string> {
+  const hash = blake2b.create({ dkLen: 32 });
+  for await (const chunk of createReadStream(file)) hash.update(chunk as Buffer);
+  return Buffer.from(hash.digest()).toString("hex");
 }

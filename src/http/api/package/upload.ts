@@ -26,6 +26,7 @@ import { Limit } from "../../../platform/limit.ts";
 import { Refusal } from "../../../platform/refusal.ts";
 import type { Deps } from "../../core/deps.ts";
 import { receiveAttachedFile } from "../../core/file/attached.ts";
+import { headerClaims, mustMatchClaims, orRelease } from "../../core/file/checksum.ts";
 import type { RequestFor } from "../../core/request.ts";
 import { type Route, type RoutePath, route } from "../../core/route.ts";
 import { mustPresentVersion } from "./package.ts";
@@ -151,7 +152,7 @@ type Stored = Readonly<{ name: PackageFileName; blob: HeldBlob }>;
 async function storeContent(
   content: Readable,
   inspect: Inspect,
-  { signal }: RequestFor<"admin">,
+  { signal, header }: RequestFor<"admin">,
   { blobs, config: { packageFileBytesMax: bytesMax } }: Deps,
 ): Promise<Stored> {
   const found: { name?: PackageFileName } = {};
@@ -167,7 +168,9 @@ async function storeContent(
     },
   });
   invariant(found.name !== undefined, "what was stored was looked into");
-  return { name: found.name, blob };
+  return await orRelease({ name: found.name, blob }, async () =>
+    mustMatchClaims(headerClaims({ header }), blob.digests),
+  );
 }
 
 async function recordFile(

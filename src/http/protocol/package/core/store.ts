@@ -26,6 +26,7 @@ import { findProjectById } from "../../../../projections/project/project.ts";
 import type { RegistryRepositoryRow } from "../../../../projections/registry/repository.ts";
 import { stamped, type Unstamped } from "../../../core/command-deps.ts";
 import type { Deps } from "../../../core/deps.ts";
+import { headerClaims, mustMatchClaims, orRelease } from "../../../core/file/checksum.ts";
 import { roomForFile, roomOf } from "../../../core/file/room.ts";
 import type { RequestContext } from "../../../core/request.ts";
 import { deploymentOf, mustAllowDeletion } from "./source.ts";
@@ -51,6 +52,8 @@ export type Upload = Readonly<{
   inspect: (file: string, bytes: number) => Promise<Inspected>;
   /** A file without bytes means something; elsewhere it is a body that did not come. */
   mayBeEmpty?: boolean | undefined;
+  /** It comes beside the file that the headers of the request are about. */
+  isBeside?: boolean;
 }>;
 
 /** @throws Refusal 413 when the owner has no room left */
@@ -77,7 +80,7 @@ export async function uploadRoom(
 /** Stores the bytes and holds them. Nothing is left when they are refused. @throws Refusal */
 export async function receive(
   content: Readable,
-  { target, inspect, mayBeEmpty = false }: Upload,
+  { target, inspect, mayBeEmpty = false, isBeside = false }: Upload,
   request: Pick<RequestContext, "signal" | "header">,
   deps: Deps,
 ): Promise<Received> {
@@ -94,7 +97,11 @@ export async function receive(
     },
   });
   invariant(found.inspected !== undefined, "what is stored was inspected");
-  return { inspected: found.inspected, blob };
+  const received = { inspected: found.inspected, blob };
+  if (isBeside) return received;
+  return await orRelease(received, async () =>
+    mustMatchClaims(headerClaims(request), blob.digests),
+  );
 }
 
 type Recording = Readonly<{

@@ -8,7 +8,6 @@ import {
   packageFileIdOf,
   packageVersionIdOf,
 } from "../../../../package/core/coordinates.ts";
-import { Refusal } from "../../../../platform/refusal.ts";
 import { filesOfVersion, findListedFile } from "../../../../projections/package/registry.ts";
 import { versionNotFound } from "../../../api/package/request.ts";
 import { emptyAnswer, jsonAnswer } from "../../../core/answer.ts";
@@ -49,11 +48,6 @@ function fileCalls(type: PackageType): RegistryType["calls"] {
           bytesMax: await uploadBytesMax(target, deps),
           take: (content) => receive(content, { target, inspect }, request, deps),
         });
-        const expected = request.header("x-checksum-sha256").toLowerCase();
-        if (expected !== "" && expected !== received.blob.digest) {
-          await received.blob.release();
-          throw digestMismatch(expected);
-        }
         await record(received, { target, type, mustStill }, request, deps);
         const { digest: sha256, bytes } = received.blob;
         return jsonAnswer(201, { name: params["name"], version: params["version"], sha256, bytes });
@@ -134,9 +128,4 @@ function namedBy(params: Readonly<Record<string, string>>): FileName {
 
 function exists(): HttpRefusal {
   return new HttpRefusal(412, "package_file.exists", "The file exists already.");
-}
-
-function digestMismatch(expected: string): Refusal {
-  const message = `The content does not have the SHA-256 ${expected.slice(0, 64)}.`;
-  return new Refusal("unprocessable", "blob.digest_mismatch", message);
 }

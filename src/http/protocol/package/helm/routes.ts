@@ -105,7 +105,8 @@ async function storeForm(native: NativeRequest, deps: Deps): Promise<void> {
     take: ({ content, key }) => {
       const inspect: (file: string, bytes: number) => Promise<PackageFileName> =
         key === "prov" ? readProvenance : readChart;
-      return receive(content, { target, inspect }, request, deps);
+      const isBeside = key === "prov";
+      return receive(content, { target, inspect, isBeside }, request, deps);
     },
     field: () => undefined,
   });

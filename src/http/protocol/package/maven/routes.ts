@@ -29,6 +29,7 @@ import { fileNotFound, orNotFound } from "../../../api/package/request.ts";
 import { type Answer, emptyAnswer, streamAnswer } from "../../../core/answer.ts";
 import type { Deps } from "../../../core/deps.ts";
 import { receiveAttachedFile } from "../../../core/file/attached.ts";
+import { mustMatchClaims } from "../../../core/file/checksum.ts";
 import { joinedParts, type PartForm, partsOf } from "../core/part.ts";
 import { sendFile } from "../core/send-file.ts";
 import { deploymentOf, packageIdsFor, packageIdsIn } from "../core/source.ts";
@@ -182,14 +183,17 @@ const bodyText = async ({ request }: NativeRequest, bytesMax: number): Promise<s
 
 /** Sums are compared and never stored; of a file that has not come yet there is nothing to compare. */
 async function takeSum(path: string, sum: Sum, native: NativeRequest, deps: Deps): Promise<Answer> {
-  const sent = /^[0-9a-f]+/i.exec((await bodyText(native, sumBytesMax)).trim())?.[0] ?? "";
+  // Some tools write the name of the file behind it.
+  const [sent = ""] = (await bodyText(native, sumBytesMax)).trim().split(/\s/, 1);
   if (metadataForm.test(path)) return emptyAnswer(201);
   const target = await deploymentOf(native.repository, deps);
   const [id = ""] = await fileIdsAt(path, { ...native, repository: target }, deps);
   const row = await findListedFile(deps.db, id || "00000000-0000-8000-8000-000000000000");
-  if (row === undefined || row[sum] === sent.toLowerCase()) return emptyAnswer(201);
-  const message = `The ${sum} of the stored file is ${row[sum]}.`;
-  throw new Refusal("bad_request", "blob.digest_mismatch", message);
+  const claim = { name: `The ${sum}`, algorithm: sum, sent: sent || "empty" };
+  if (row === undefined) return emptyAnswer(201);
+  const { md5, sha1, sha256, sha512 } = row;
+  mustMatchClaims([claim], { md5, sha1, sha256, sha512 }, "bad_request");
+  return emptyAnswer(201);
 }
 
 export const mavenType: RegistryType = {

@@ -22,12 +22,14 @@ import {
 import { orNotFound, packageNotFound, versionNotFound } from "../../../api/package/request.ts";
 import { jsonAnswer } from "../../../core/answer.ts";
 import type { Deps } from "../../../core/deps.ts";
+import { mustMatchClaims, orRelease } from "../../../core/file/checksum.ts";
 import { partsOf, pieceAnswer } from "../core/part.ts";
 import { sendNamed } from "../core/send-file.ts";
 import { deploymentOf, mustAllowDeletion, packageIdsIn } from "../core/source.ts";
 import { change, deleteVersion, receive, record, uploadBytesMax } from "../core/store.ts";
 import { removeTag, setTags } from "../core/tag.ts";
 import type { NativeCall, NativeRequest, RegistryType } from "../core/type.ts";
+import { npmClaims } from "./checksum.ts";
 import { distTags, manifestOf, npmForm, packument } from "./document.ts";
 import { at, jsonType, name, nameIn, shortType } from "./path.ts";
 import { npmKeptPaths, npmProxy } from "./proxy.ts";
@@ -190,33 +192,35 @@ const publish: NativeCall = {
       },
     );
     const received = await receiving;
-    const version = received?.inspected.version.version;
-    const said = async () => saidOf(await document, version);
-    const { versions, tags } = await said().catch(async (error: unknown) => {
-      await received?.blob.release();
-      throw error;
-    });
     if (received === undefined) {
+      const { versions } = saidOf(await document, undefined);
       const isWhole = params["revision"] !== undefined;
       await applyDocument({ native, target: packageId, versions, isWhole }, deps);
       return jsonAnswer(200, { ok: true });
     }
+    const { version } = received.inspected.version;
+    const said: { tags: readonly string[] } = { tags: [] };
+    await orRelease(received, async () => {
+      const { dist, tags } = saidOf(await document, version);
+      if (dist !== undefined) mustMatchClaims(npmClaims(dist), received.blob.digests);
+      said.tags = tags;
+    });
     await record(received, { target, type, mustStill }, request, deps);
-    const tagging = { packageId, tags, version: received.inspected.version.version };
-    if (tags.length > 0) await setTags(tagging, request, deps);
+    const { tags } = said;
+    if (tags.length > 0) await setTags({ packageId, tags, version }, request, deps);
     return jsonAnswer(201, { ok: true, id: packageName.name });
   },
 };
 
-/** Versions, and the tags of the one that is published. @throws Refusal 422 */
+/** Versions, and the tags and checksums of the one that is published. @throws Refusal 422 */
 function saidOf(document: Publication | undefined, published: string | undefined) {
   if (document === undefined || !(published === undefined || published in document.versions)) {
     throw new Refusal("unprocessable", "package.document_malformed", "It is not what npm sends.");
   }
-  const { versions, "dist-tags": tagged } = document;
+  const { versions, dist, "dist-tags": tagged } = document;
   const tags = published === undefined ? [] : Object.keys(tagged);
   const own = tags.filter((tag) => tagged[tag] === published);
-  if (own.length <= publishedTagsMax) return { versions, tags: own.map(tagName) };
+  if (own.length <= publishedTagsMax) return { versions, dist, tags: own.map(tagName) };
   const message = `A version is published with at most ${publishedTagsMax} tags.`;
   throw new Refusal("unprocessable", "package.too_many_tags", message);
 }

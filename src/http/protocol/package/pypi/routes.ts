@@ -16,6 +16,7 @@ import { PypiMetadata, PypiSummary } from "../../../../projections/package/pypi-
 import { findListedFile, type ListedFile } from "../../../../projections/package/registry.ts";
 import { fileNotFound, orNotFound } from "../../../api/package/request.ts";
 import { emptyAnswer, streamAnswer } from "../../../core/answer.ts";
+import { mustMatchClaims, orRelease } from "../../../core/file/checksum.ts";
 import { receiveFiles } from "../../../core/file/multipart.ts";
 import { joinedParts, type PartForm, partsOf, pieceAnswer } from "../core/part.ts";
 import { sendFile } from "../core/send-file.ts";
@@ -169,7 +170,11 @@ const download: NativeCall = {
   },
 };
 
-const digests = { md5_digest: "md5", sha256_digest: "sha256" } as const;
+const digestFields = {
+  md5_digest: "md5",
+  sha256_digest: "sha256",
+  blake2_256_digest: "blake2b256",
+} as const;
 
 const upload: NativeCall = {
   method: "POST",
@@ -181,26 +186,28 @@ const upload: NativeCall = {
     const bytesMax = await uploadBytesMax(target, deps);
     const fields = new Map<string, string>();
     const incoming = request.incoming(bytesMax + formBytesMax);
+    const further: Record<string, string> = {};
     const [received] = await receiveFiles(incoming, {
       key: "content",
       filesMax: 1,
       field: (key, value) => void fields.set(key, value),
       take: ({ fileName, content }) => {
-        const inspect = (file: string) => readPypiFile(file, fileName);
+        const inspect = async (file: string) => {
+          const { blake2b256, ...found } = await readPypiFile(file, fileName);
+          further["blake2b256"] = blake2b256;
+          return found;
+        };
         return receive(content, { target, inspect }, request, deps);
       },
     });
-    try {
+    const claims = Object.entries(digestFields).map(([name, algorithm]) => {
+      const sent = fields.get(name)?.trim() ?? "";
+      return { name, algorithm, sent };
+    });
+    await orRelease(received, async () => {
       mustAgree(fields, received.inspected.packageName, received.inspected.version.key);
-      for (const [field, digest] of Object.entries(digests)) {
-        const sent = fields.get(field)?.toLowerCase() ?? "";
-        const found = received.blob.digests[digest];
-        if (sent !== "" && sent !== found) throw disagrees(field, sent, found);
-      }
-    } catch (error) {
-      await received.blob.release();
-      throw error;
-    }
+      mustMatchClaims(claims, { ...received.blob.digests, ...further }, "bad_request");
+    });
     await record(received, { target, type, mustStill }, request, deps);
     return emptyAnswer(200);
   },
