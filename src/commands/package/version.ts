@@ -35,6 +35,8 @@ export type PackageVersionCommand =
   | Change<"UnyankPackageVersion">
   /** An empty message takes the deprecation back. */
   | (Change<"DeprecatePackageVersion"> & Readonly<{ message: string }>)
+  /** With its last file the version goes. */
+  | (Change<"DeletePackageFile"> & Readonly<{ fileId: PackageFileId; name: string }>)
   | Change<"DeletePackageVersion">
   | Change<"RestorePackageVersion">
   /** Changes nothing unless the version was deleted before that time. */
@@ -75,7 +77,9 @@ export const packageVersion: Slice<
     const { packageId, by, at } = command;
     if (state.status === "absent") throw versionNotFound();
     const isDeleted = state.status === "deleted";
-    if (isDeleted && !/^(?:Delete|Restore)/.test(command.type)) throw versionNotFound();
+    if (isDeleted && !/^(?:Delete|Restore)PackageVersion$/.test(command.type)) {
+      throw versionNotFound();
+    }
     switch (command.type) {
       case "YankPackageVersion": {
         if (state.isYanked) return [];
@@ -93,6 +97,13 @@ export const packageVersion: Slice<
         if (state.deprecation === message) return [];
         const data = { packageId, message, deprecatedById: by, deprecatedAt: at };
         return [{ type: "PackageVersionDeprecated", data }];
+      }
+      case "DeletePackageFile": {
+        const { fileId, name } = command;
+        if (!state.files.has(fileId)) throw fileNotFound(name);
+        const data = { packageId, deletedById: by, deletedAt: at };
+        if (state.files.size === 1) return [{ type: "PackageVersionDeleted", data }];
+        return [{ type: "PackageFileDeleted", data: { ...data, fileId, name } }];
       }
       case "DeletePackageVersion":
         if (isDeleted) return [];
@@ -116,6 +127,10 @@ export const packageVersion: Slice<
       case "PackageFileStored":
       case "PackageFileReplaced":
         return { ...state, files: new Map(state.files).set(event.data.fileId, event.data.sha256) };
+      case "PackageFileDeleted": {
+        const { fileId } = event.data;
+        return { ...state, files: new Map([...state.files].filter(([id]) => id !== fileId)) };
+      }
       case "PackageVersionYanked":
         return { ...state, isYanked: true };
       case "PackageVersionUnyanked":
@@ -179,6 +194,10 @@ function purge(
 
 function versionNotFound(): Refusal {
   return new Refusal("not_found", "package_version.not_found", "There is no such version.");
+}
+
+function fileNotFound(name: string): Refusal {
+  return new Refusal("not_found", "package_file.not_found", `There is no file ${name}.`);
 }
 
 function fileExists(name: string): Refusal {

@@ -73,6 +73,14 @@ export const packageVersionEvents = {
     replacedById: UserId,
     replacedAt: IsoInstant,
   }),
+  /** It is gone for good; its version has others. */
+  PackageFileDeleted: z.object({
+    packageId: PackageId,
+    fileId: PackageFileId,
+    name: z.string(),
+    deletedById: UserId,
+    deletedAt: IsoInstant,
+  }),
   /** It stays where it is and is not offered to new users: cargo, PEP 592. */
   PackageVersionYanked: z.object({
     packageId: PackageId,

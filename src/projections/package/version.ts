@@ -78,6 +78,10 @@ export const packageVersionProjection = defineReadModel({
     ],
     PackageFileStored: (event) => filePut(event, event.data.storedAt),
     PackageFileReplaced: (event) => filePut(event, event.data.replacedAt),
+    PackageFileDeleted: (event) => [
+      remove(files, { id: event.data.fileId }),
+      ...changed(event, event.data.deletedAt, {}),
+    ],
     PackageVersionYanked: (event) =>
       changed(event, event.data.yankedAt, { yank_reason: event.data.reason }),
     PackageVersionUnyanked: (event) => changed(event, event.data.unyankedAt, { yank_reason: null }),

@@ -35,6 +35,7 @@ const fileTypes = [
   "JobArtifactExpired",
   "JobArtifactStored",
   "JobLogStored",
+  "PackageFileDeleted",
   "PackageFileReplaced",
   "PackageFileStored",
   "PackageVersionPurged",

@@ -127,6 +127,30 @@ describe("a version of a package", () => {
       .refuses("package_version.deleted");
   });
 
+  it("loses one of its files for good, and goes itself with the last one", () => {
+    const { fileId, name } = fileOf(1);
+    const remove = { type: "DeletePackageFile", ...of, fileId, name } as const;
+    const gone: PackageVersionEvent = {
+      type: "PackageFileDeleted",
+      data: { packageId, fileId, name, deletedById: by, deletedAt: at },
+    };
+    given(...past, stored(2))
+      .when(remove)
+      .gives(gone);
+    given(...past, stored(2), gone)
+      .when(remove)
+      .refuses("package_file.not_found");
+    given(...past, stored(2), gone)
+      .when({ ...store(1), existing: "refuse" })
+      .gives(stored(1));
+    given(...past)
+      .when(remove)
+      .gives(deleted);
+    given(...past, deleted)
+      .when(remove)
+      .refuses("package_version.not_found");
+  });
+
   it("has one file only, however it is spelled, where a version of its type is one", () => {
     const sent = { ...store(2), existing: "keep", isOnly: true } as const;
     given(...past)

@@ -105,7 +105,7 @@ async function isRestored(registry: Registry, { id, base, upload }: Stored): Pro
   const [found] = await listed(`${id}/package`);
   const [version] = await listed(`${id}/package/${found?.id}/version`);
   const path = `${place}/${id}/package/${found?.id}/version/${version?.id}`;
-  expect((await app.delete(path, { token })).status, "not allowed").to.equal(403);
+  expect((await app.delete(path, { token })).status, "not allowed").to.equal(405);
   await at.change(id, { type: "LOCAL", settings: { isDeletePackageAllowed: true } });
   expect((await app.delete(path, { token: reader })).status, "read-only").to.equal(403);
   expect((await app.delete(path, { token })).status).to.equal(204);

@@ -131,9 +131,10 @@ function writingAt(scope: RegistryScope): readonly Route[] {
       method: "delete",
       operationId: `delete${noun}RepositoryPackage`,
       summary: "Delete all versions of a package of a repository",
-      description: "They go to the trash. 403 unless the repository lets packages be deleted.",
+      description: "They go to the trash. 405 unless the repository lets packages be deleted.",
       reply: "empty",
       status: 204,
+      errors: [405],
       handle: ({ params, request }, deps) => removePackage(params, request, deps),
     }),
     route({
@@ -142,9 +143,10 @@ function writingAt(scope: RegistryScope): readonly Route[] {
       method: "delete",
       operationId: `delete${noun}RepositoryPackageVersion`,
       summary: "Delete a version of a package of a repository",
-      description: "It goes to the trash. 403 unless the repository lets packages be deleted.",
+      description: "It goes to the trash. 405 unless the repository lets packages be deleted.",
       reply: "empty",
       status: 204,
+      errors: [405],
       async handle({ params: { versionUuid: id, ...params }, request }, deps) {
         const { id: packageId } = await mustFindDeletable(params, request, deps);
         const row = await findVersionOf(deps.db, packageId, id);
@@ -222,7 +224,7 @@ type PackageIn = Readonly<{
   packageUuid: PackageId;
 }>;
 
-/** @throws Refusal 403, 404 */
+/** @throws Refusal 404, 405 */
 async function mustFindDeletable(
   { registryRepositoryUuid, packageUuid }: PackageIn,
   request: RequestContext,

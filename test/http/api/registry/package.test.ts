@@ -95,7 +95,7 @@ describe("the packages of a repository", () => {
   it("are deleted only where that is allowed, and by developers", async () => {
     const [kept] = await list(`${place("fixed")}/package`);
     const fixed = `${place("fixed")}/package/${kept?.["id"]}`;
-    expectRefusal(await app.delete(fixed, { token }), 403, "package.deletion_forbidden");
+    expectRefusal(await app.delete(fixed, { token }), 405, "package.deletion_forbidden");
     const [other] = await list(`${place("loose")}/package`);
     const loose = `${place("loose")}/package/${other?.["id"]}`;
     expect((await app.delete(loose, { token: bob.token })).status).to.equal(403);

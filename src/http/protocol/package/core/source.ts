@@ -107,9 +107,9 @@ export async function deploymentOf(
   throw new Refusal("not_allowed", "registry.no_deployment_repository", message);
 }
 
-/** @throws Refusal 403 unless the repository lets packages be deleted */
+/** @throws Refusal 405 unless the repository lets packages be deleted */
 export function mustAllowDeletion({ settings }: RegistryRepositoryRow): void {
   if (settings.type === "LOCAL" && settings.isDeletePackageAllowed) return;
   const message = "Packages of this repository may not be deleted.";
-  throw new Refusal("forbidden", "package.deletion_forbidden", message);
+  throw new Refusal("not_allowed", "package.deletion_forbidden", message);
 }

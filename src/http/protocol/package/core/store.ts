@@ -203,7 +203,7 @@ type NamedVersion = Readonly<{ packageName: PackageName; version: PackageVersion
  * Deletes a version of the repository that takes what is stored.
  *
  * @param named runs once the repository is known to let packages be deleted
- * @throws Refusal 403, 405
+ * @throws Refusal 405
  */
 export async function deleteVersion(
   { repository, request }: NativeRequest,
@@ -215,6 +215,22 @@ export async function deleteVersion(
   mustAllowDeletion(target);
   const { packageId, packageVersionId: id } = coordinatesOf(target.id, type, named());
   await change({ id, command: { type: "DeletePackageVersion", packageId } }, request, deps);
+}
+
+/** The same of one file: with its last file the version goes. @throws Refusal 404, 405 */
+export async function deleteFile(
+  { repository, request }: NativeRequest,
+  type: PackageType,
+  named: () => Omit<PackageFileName, "languageVersion">,
+  deps: Deps,
+): Promise<void> {
+  const target = await deploymentOf(repository, deps);
+  mustAllowDeletion(target);
+  const of = named();
+  const { packageId, packageVersionId: id } = coordinatesOf(target.id, type, of);
+  const { fileName: name } = of;
+  const command = { type: "DeletePackageFile", packageId, name } as const;
+  await change({ id, command: { ...command, fileId: packageFileIdOf(id, name) } }, request, deps);
 }
 
 /** Runs a command on a version and waits until its result is visible. @throws Refusal */

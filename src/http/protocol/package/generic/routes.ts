@@ -15,7 +15,14 @@ import { HttpRefusal } from "../../../core/errors.ts";
 import { receiveAttachedFile } from "../../../core/file/attached.ts";
 import { sendNamed } from "../core/send-file.ts";
 import { deploymentOf, packageIdsIn } from "../core/source.ts";
-import { deleteVersion, type Inspected, receive, record, uploadBytesMax } from "../core/store.ts";
+import {
+  deleteFile,
+  deleteVersion,
+  type Inspected,
+  receive,
+  record,
+  uploadBytesMax,
+} from "../core/store.ts";
 import { plainError, type RegistryType } from "../core/type.ts";
 
 const form = /^[A-Za-z0-9._+~@-](?:[A-Za-z0-9._+~@ -]{0,253}[A-Za-z0-9._+~@-])?$/;
@@ -30,6 +37,16 @@ function fileCalls(type: PackageType): RegistryType["calls"] {
       right: "read",
       operationId: `download-${type}-file`,
       handle: async (native, deps) => sendNamed(native, type, namedBy(native.params), deps),
+    },
+    {
+      method: "DELETE",
+      path: filePath,
+      right: "write",
+      operationId: `delete-${type}-file`,
+      async handle(native, deps) {
+        await deleteFile(native, type, () => namedBy(native.params), deps);
+        return emptyAnswer(204);
+      },
     },
     {
       method: "PUT",

@@ -30,7 +30,7 @@ import type { Answer } from "../../../core/answer.ts";
 import type { Deps } from "../../../core/deps.ts";
 import { cachedDocument, filesNamed, metadataOf, stateOfRepository } from "../core/document.ts";
 import { sendFile } from "../core/send-file.ts";
-import { deploymentOf, packageIdsIn } from "../core/source.ts";
+import { deploymentOf, mustAllowDeletion, packageIdsIn } from "../core/source.ts";
 import { change } from "../core/store.ts";
 import {
   type NativeCall,
@@ -253,6 +253,8 @@ const yank: NativeCall = {
     mustBeStorable([...form]);
     const field = (name: string) => form.get(name) ?? String(ctx.query[name] ?? "");
     const target = await deploymentOf(repository, deps);
+    // What it does cannot be taken back by the client, which calls it deletion.
+    mustAllowDeletion(target);
     const named = orNotFound(() => ({
       packageName: gemName(field("gem_name")),
       version: gemVersion(field("version"), field("platform") || undefined),

@@ -179,6 +179,28 @@ describe("a native path of a repository", () => {
     expect(await app.head()).to.equal(head);
   });
 
+  it("deletes a file where the repository allows it, and with its last file the version", async () => {
+    for (const name of ["a", "b"]) await put(`${base}/loose/parts/1/${name}`, name);
+    const remove = (path: string, as = anna) => send("DELETE", path, basic(as));
+    expect((await remove(`${base}/loose/parts/1/none`)).status).to.equal(404);
+    expect((await remove(`${base}/loose/parts/1/a`, bob)).status).to.equal(403);
+    expect((await remove(`${base}/loose/parts/1/a`)).status).to.equal(204);
+    expect((await get(`${base}/loose/parts/1/a`)).status).to.equal(404);
+    expect(await (await get(`${base}/loose/parts/1/b`)).text()).to.equal("b");
+    expect((await remove(`${base}/loose/parts/1/a`)).status).to.equal(404);
+    expect((await put(`${base}/loose/parts/1/a`, "again")).status).to.equal(201);
+    expect((await remove(`${base}/loose/parts/1/a`)).status).to.equal(204);
+    expect((await remove(`${base}/loose/parts/1/b`)).status).to.equal(204);
+    expect((await get(`${base}/loose/parts/1`)).status).to.equal(404);
+    await put(`${base}/files/kept/1/b`, "b");
+    const refused = await remove(`${base}/files/kept/1/b`);
+    expect([refused.status, await refused.text()]).to.deep.equal([
+      405,
+      "Packages of this repository may not be deleted.\n",
+    ]);
+    expect((await get(`${base}/files/kept/1/b`)).status).to.equal(200);
+  });
+
   it("deletes a version where the repository allows it", async () => {
     await put(`${base}/loose/tool/1/a`, "a");
     const remove = (path: string) => send("DELETE", path, basic(anna));
@@ -187,7 +209,7 @@ describe("a native path of a repository", () => {
     expect((await put(`${base}/loose/tool/1/b`, "b")).status, "begun anew").to.equal(201);
     expect((await get(`${base}/loose/tool/1/a`)).status, "what it had before").to.equal(404);
     await put(`${base}/files/kept/1/a`, "a");
-    expect((await remove(`${base}/files/kept/1`)).status).to.equal(403);
+    expect((await remove(`${base}/files/kept/1`)).status).to.equal(405);
     expect((await get(`${base}/files/kept/1/a`)).status).to.equal(200);
   });
 

@@ -41,7 +41,8 @@ describe("a repository of RubyGems", () => {
   const key = { authorization: anna.token };
 
   before(async () => {
-    const one = await at.local("gems", "rubygem", { packageReuploadType: "NONE" });
+    const settings = { packageReuploadType: "NONE", isDeletePackageAllowed: true };
+    const one = await at.local("gems", "rubygem", settings);
     const two = await at.local("gems-two", "rubygem");
     await at.virtual("gems-all", "rubygem", {
       includedRepositoryUuids: [two.repositoryUuid, one.repositoryUuid],
@@ -136,6 +137,13 @@ summary: Pads texts
     expect(yanked.status, await yanked.text()).to.equal(200);
     expect((await get(`${base}/info/gone`)).status).to.equal(404);
     expect(await textOf(`${base}/versions`)).to.not.contain("gone");
+    const other = new URLSearchParams({ gem_name: "other", version: "1.0" }).toString();
+    const kept = await send("DELETE", `${baseOf("gems-two")}/api/v1/gems/yank`, other, key);
+    expect([kept.status, await kept.text()]).to.deep.equal([
+      405,
+      "Packages of this repository may not be deleted.\n",
+    ]);
+    expect((await get(`${baseOf("gems-two")}/info/other`)).status).to.equal(200);
     expect((await get(`${base}/gems/gone-1.0.gem`)).status).to.equal(200);
     const none = new URLSearchParams({ gem_name: "gone", version: "2.0" }).toString();
     expect((await send("DELETE", `${base}/api/v1/gems/yank`, none, key)).status).to.equal(404);
