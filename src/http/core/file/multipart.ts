@@ -9,7 +9,10 @@ import { invalid } from "../schema.ts";
 
 /** One file of a form, to be read to its end. */
 export type FormFile = Readonly<{
+  /** Without folders. */
   fileName: string;
+  /** As it was sent. */
+  path: string;
   content: Readable;
   /** Under which it stands. */
   key: string;
@@ -78,10 +81,7 @@ export async function receiveFiles<Taken extends TakenFile>(
         fail(misplaced(key ?? "", form.key));
         return;
       }
-      const taken = form.take(
-        { fileName: nameOf(fileName), content, key: key ?? "" },
-        takes.length,
-      );
+      const taken = form.take({ ...namesOf(fileName), content, key: key ?? "" }, takes.length);
       taken.catch(fail);
       takes.push(taken);
     };
@@ -125,14 +125,22 @@ function openParser(
     throw notMultipart("its content type is another one");
   try {
     const bounds = { ...allowed, files: filesMax, parts: filesMax + allowed.fields };
-    return new Busboy({ headers: { "content-type": contentType }, limits: bounds });
+    return new Busboy({
+      headers: { "content-type": contentType },
+      limits: bounds,
+      preservePath: true,
+    });
   } catch {
     throw notMultipart("it names no boundary");
   }
 }
 
 /** Browsers and curl write a quote as `%22`, and a percent sign as it is; HTML, "multipart form data". */
-const nameOf = (sent = ""): string => sent.replaceAll("%22", '"');
+function namesOf(sent = ""): Pick<FormFile, "fileName" | "path"> {
+  const path = sent.replaceAll("%22", '"');
+  const fileName = path.slice(Math.max(path.lastIndexOf("/"), path.lastIndexOf("\\")) + 1);
+  return { path, fileName: fileName === "." || fileName === ".." ? "" : fileName };
+}
 
 const asError = (error: unknown): Error =>
   error instanceof Error ? error : new Error(String(error));

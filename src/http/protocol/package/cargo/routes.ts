@@ -6,7 +6,12 @@ import {
   mustBeCrate,
 } from "../../../../package/cargo/format.ts";
 import { readCargoPublication } from "../../../../package/cargo/publish.ts";
-import { coordinatesOf, packageVersionIdOf } from "../../../../package/core/coordinates.ts";
+import {
+  coordinatesOf,
+  type PackageName,
+  packageIdOf,
+  packageVersionIdOf,
+} from "../../../../package/core/coordinates.ts";
 import { readCrate } from "../../../../package/file-reader.ts";
 import { isRecord } from "../../../../platform/is-record.ts";
 import { Refusal } from "../../../../platform/refusal.ts";
@@ -15,6 +20,7 @@ import {
   filesOfVersion,
   type ListedFile,
   newestFileOf,
+  packagesWithIds,
 } from "../../../../projections/package/registry.ts";
 import type { RegistryRepositoryRow } from "../../../../projections/registry/repository.ts";
 import { orNotFound, packageNotFound } from "../../../api/package/request.ts";
@@ -118,14 +124,29 @@ const publish: NativeCall = {
     const inspect = async (file: string) => {
       const found = await readCrate(file);
       mustBeCrate(found, parsed.data);
+      await mustBeSpelledSo(found.packageName, target, deps);
       return found;
     };
     const received = await receive(publication.crate, { target, inspect }, request, deps);
     // A lock file that names a crate gets the same content for ever.
-    await record(received, { target, type, isImmutable: true, mustStill }, request, deps);
+    const recording = { target, type, isImmutable: true, isOnly: true, mustStill } as const;
+    await record(received, recording, request, deps);
     return jsonAnswer(200, { warnings: { invalid_categories: [], invalid_badges: [], other: [] } });
   },
 };
+
+/** Who depends on a crate finds it under the spelling that it had first, and no other may look like it. */
+async function mustBeSpelledSo(
+  name: PackageName,
+  target: RegistryRepositoryRow,
+  { db }: Deps,
+): Promise<void> {
+  const id = packageIdOf(target.id, type, name);
+  const known = (await packagesWithIds(db, [id])).get(id)?.name;
+  if (known === undefined || known === name.name) return;
+  const message = `The crate is called ${known} here, and ${name.name} is the same name.`;
+  throw new Refusal("conflict", "package.name_taken", message);
+}
 
 const yankOf = (what: "yank" | "unyank"): NativeCall => ({
   method: what === "yank" ? "DELETE" : "PUT",

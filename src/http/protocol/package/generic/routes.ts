@@ -63,7 +63,7 @@ function fileCalls(type: PackageType): RegistryType["calls"] {
         const inspect = async () => name;
         const received = await receiveAttachedFile(request, {
           bytesMax: await uploadBytesMax(target, deps),
-          take: (content) => receive(content, { target, inspect }, request, deps),
+          take: (content) => receive(content, { target, inspect, mayBeEmpty: true }, request, deps),
         });
         await record(received, { target, type, mustStill }, request, deps);
         const { digest: sha256, bytes } = received.blob;

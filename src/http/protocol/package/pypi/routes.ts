@@ -191,13 +191,14 @@ const upload: NativeCall = {
       key: "content",
       filesMax: 1,
       field: (key, value) => void fields.set(key, value),
-      take: ({ fileName, content }) => {
+      take: async ({ path, fileName, content }) => {
+        if (path !== fileName) throw disagrees("file name", path, fileName || "one");
         const inspect = async (file: string) => {
           const { blake2b256, ...found } = await readPypiFile(file, fileName);
           further["blake2b256"] = blake2b256;
           return found;
         };
-        return receive(content, { target, inspect }, request, deps);
+        return await receive(content, { target, inspect }, request, deps);
       },
     });
     const claims = Object.entries(digestFields).map(([name, algorithm]) => {

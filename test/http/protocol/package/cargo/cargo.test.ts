@@ -145,6 +145,36 @@ describe("the registry of crates", () => {
     expect(Buffer.from(await file.arrayBuffer())).to.deep.equal(crate("made", "0.1.0", more));
   });
 
+  it("takes names that differ by - and _ alone, or by case, for one", async () => {
+    const sent = (name: string, version: string) =>
+      publish(framed({ name, vers: version }, crate(name, version)));
+    const both = await Promise.all([sent("one-name", "1.0.0"), sent("one_name", "1.0.0")]);
+    const statuses = both.map(({ status }) => status);
+    expect(statuses.sort()).to.deep.equal([200, 409]);
+    const won = both.find(({ status }) => status === 200) === both[0] ? "one-name" : "one_name";
+    const [line, ...more] = await index(`on/e${won[3]}/${won}`);
+    expect([line?.["name"], more]).to.deep.equal([won, []]);
+    const first = crate("two-name", "1.0.0");
+    expect((await publish(framed({ name: "two-name", vers: "1.0.0" }, first))).status).to.equal(
+      200,
+    );
+    for (const [name, version] of [
+      ["two_name", "1.0.0"],
+      ["two_name", "1.1.0"],
+      ["Two-Name", "1.2.0"],
+    ] as const) {
+      const refused = await sent(name, version);
+      expect(refused.status, name).to.equal(409);
+      const { errors } = (await refused.json()) as { errors: { detail: string }[] };
+      expect(errors[0]?.detail).to.match(/same name|already exists/);
+    }
+    expect((await sent("two-name", "1.1.0")).status).to.equal(200);
+    expect((await index("tw/o-/two-name")).map(({ vers }) => vers)).to.deep.equal([
+      "1.0.0",
+      "1.1.0",
+    ]);
+  });
+
   it("is downloaded over REST without a token where the repository is open", async () => {
     const root = await app.givenUser("root", { admin: true });
     for (const [path, native, { token }] of [

@@ -164,7 +164,6 @@ describe("a native path of a repository", () => {
     const onlyNew = { ...basic(anna), "if-none-match": "*" };
     expect((await put(path, "a", onlyNew)).status).to.equal(201);
     expect((await put(path, "b", onlyNew)).status).to.equal(412);
-    expect((await put(`${base}/files/empty/1/a`, "")).status).to.equal(422);
     expect(await held()).to.equal(0);
   });
 
@@ -177,6 +176,18 @@ describe("a native path of a repository", () => {
       }
     }
     expect(await app.head()).to.equal(head);
+  });
+
+  it("takes files without bytes, which are files", async () => {
+    const path = `${base}/files/empty/1/a`;
+    expect((await put(path, "")).status).to.equal(201);
+    const found = await get(path);
+    expect([found.status, found.headers.get("content-length"), await found.text()]).to.deep.equal([
+      ...[200, "0", ""],
+    ]);
+    const list = (await (await get(`${base}/files/empty/1`)).json()) as { files: object[] };
+    expect(list.files).to.containSubset([{ name: "a", bytes: 0 }]);
+    expect(await held()).to.equal(0);
   });
 
   it("deletes a file where the repository allows it, and with its last file the version", async () => {

@@ -173,6 +173,8 @@ describe("the simple index", () => {
       [name, content, { ...fields, md5_digest: "0".repeat(32) }, 400],
       [name, Buffer.from("no zip"), fields, 422],
       ["right.exe", content, fields, 422],
+      ["../right-1.0-py3-none-any.whl", content, { ":action": "file_upload", ...fields }, 400],
+      ["a\\right-1.0-py3-none-any.whl", content, { ":action": "file_upload", ...fields }, 400],
       ["../right-1.0-py3-none-any.whl", content, { ":action": "submit" }, 400],
     ] as const) {
       const answer = await upload(file, Buffer.from(bytes), form);
