@@ -1,6 +1,6 @@
 import type { Knex } from "knex";
 
-import type { PackageId, PackageVersionId } from "../../events/core/ids.ts";
+import type { PackageId, PackageVersionId, UserId } from "../../events/core/ids.ts";
 import { instanceOwnerId } from "../../events/registry/repository.ts";
 import type { PackageFileRow, PackageRow } from "./table.ts";
 
@@ -11,6 +11,7 @@ export type ListedFile = PackageFileRow &
     version_id: PackageVersionId;
     version: string;
     version_created_at: Date;
+    version_created_by_id: UserId | null;
     yank_reason: string | null;
     deprecation: string;
   }>;
@@ -30,6 +31,7 @@ const ofVersion = [
   "version.id as version_id",
   "version.version",
   "version.created_at as version_created_at",
+  "version.created_by_id as version_created_by_id",
   "version.yank_reason",
   "version.deprecation",
 ];

@@ -1,4 +1,4 @@
-import type { PackageFileId, PackageId, PackageVersionId } from "../../events/core/ids.ts";
+import type { PackageFileId, PackageId, PackageVersionId, UserId } from "../../events/core/ids.ts";
 import type { PackageType, PackageUploadType } from "../../events/package/version.ts";
 import { type Change, statement } from "../core/change.ts";
 import { column, defineTable, type RowOf } from "../core/table.ts";
@@ -47,6 +47,7 @@ export const versions = defineTable({
     /** Of the last change of what indexes show of it. */
     changed_position: "bigint",
     created_at: "timestamptz",
+    created_by_id: column<UserId | null>("uuid null"),
     /** Null: it is not yanked. */
     yank_reason: "text null",
     /** Empty: it is not deprecated. */

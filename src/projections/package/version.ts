@@ -31,7 +31,7 @@ const { RegistryRepositoryCreated, RegistryRepositoryDeleted } = registryReposit
 
 export const packageVersionProjection = defineReadModel({
   name: "package_version",
-  version: 10,
+  version: 11,
   tables: packageTables,
   events: {
     ...packageVersionEvents,
@@ -70,6 +70,7 @@ export const packageVersionProjection = defineReadModel({
         created_position: position,
         changed_position: position,
         created_at: new Date(data.createdAt),
+        created_by_id: data.createdById,
         yank_reason: null,
         deprecation: "",
         deleted_at: null,

@@ -12,7 +12,8 @@ import type { ListedFile } from "../../../../projections/package/registry.ts";
 import { searchNames } from "../../../../projections/package/registry-index.ts";
 import { orNotFound, packageNotFound } from "../../../api/package/request.ts";
 import { emptyAnswer, jsonAnswer } from "../../../core/answer.ts";
-import { dated, filesNamed, metadataOf, stateOfRepository } from "../core/document.ts";
+import { dated } from "../core/dated.ts";
+import { filesNamed, metadataOf, stateOfRepository } from "../core/document.ts";
 import { sendNamed } from "../core/send-file.ts";
 import { localSources } from "../core/source.ts";
 import { deleteVersion } from "../core/store.ts";
@@ -33,14 +34,15 @@ const getRoot: NativeCall = {
   path: /^packages\.json$/,
   right: "read",
   operationId: "get-composer-root",
-  async handle({ base }) {
-    const path = new URL(base).pathname;
-    return jsonAnswer(200, {
+  async handle(native, deps) {
+    const path = new URL(native.base).pathname;
+    const answer = jsonAnswer(200, {
       packages: [],
       "metadata-url": `${path}/p2/%package%.json`,
       list: `${path}/list.json`,
       search: `${path}/search.json?q=%query%&type=%type%`,
     });
+    return await dated(native, await stateOfRepository(native.repository, deps), answer, deps);
   },
 };
 
@@ -80,7 +82,7 @@ const getPackage: NativeCall = {
       .filter((one) => isComposerDev(one.version_normalized) === (params["dev"] !== undefined));
     const newestFirst = versions.reverse();
     const answer = jsonAnswer(200, { packages: { [packageName.name]: newestFirst } });
-    return dated(native, state, answer, deps);
+    return await dated(native, state, answer, deps);
   },
 };
 

@@ -12,9 +12,9 @@ import { packagesWithFiles } from "../../../../projections/package/registry-inde
 import { orNotFound } from "../../../api/package/request.ts";
 import { emptyAnswer, jsonAnswer } from "../../../core/answer.ts";
 import type { Deps } from "../../../core/deps.ts";
+import { dated } from "../core/dated.ts";
 import {
   cachedDocument,
-  dated,
   metadataOf,
   type RepositoryState,
   stateOfRepository,
@@ -75,7 +75,7 @@ const getRepodata: NativeCall = {
     const body = await cachedDocument(key, make, ({ length }) => length);
     const contentType = isPacked ? "application/zstd" : "application/json";
     const answer = { status: 200, headers: { "Content-Type": contentType }, body };
-    return dated(native, state, answer, deps);
+    return await dated(native, state, answer, deps);
   },
 };
 
@@ -100,7 +100,7 @@ const getChannel: NativeCall = {
       packages: Object.fromEntries(packages),
       subdirs: condaSubdirs,
     };
-    return dated(native, state, jsonAnswer(200, document), deps);
+    return await dated(native, state, jsonAnswer(200, document), deps);
   },
 };
 

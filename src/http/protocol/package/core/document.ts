@@ -6,19 +6,15 @@ import { filesOfPackage, type ListedFile } from "../../../../projections/package
 import { registryRevisions } from "../../../../projections/package/registry-index.ts";
 import type { RegistryRepositoryRow } from "../../../../projections/registry/repository.ts";
 import { packageNotFound } from "../../../api/package/request.ts";
-import type { Answer } from "../../../core/answer.ts";
 import type { Deps } from "../../../core/deps.ts";
 import { StillSent } from "./response-budget.ts";
 import { localSources, packageIdsIn } from "./source.ts";
-import type { NativeRequest } from "./type.ts";
 
 /** Documents of whole repositories, of all of them together. */
 const cacheBytesMax = 128 * 1024 ** 2;
 const cacheEntriesMax = 20_000;
 /** Of an entry beside its key and its document. */
 const entryBytes = 200;
-/** A change within the same second has the same date: until then a document is given without one. */
-const settledMs = 5_000;
 
 /** What a repository shows, at one time. */
 export type RepositoryState = Readonly<{
@@ -45,28 +41,6 @@ export async function stateOfRepository(
     sources,
     changedAt: times.length === 0 ? null : new Date(newest),
   };
-}
-
-/**
- * Dates the answer and leaves it out when the caller has it (RFC 9110, 13.1.3), for clients that know no
- * entity tags. A change of the members of a virtual repository does not show in a date.
- */
-export function dated(
-  { ctx, repository, request }: NativeRequest,
-  { changedAt }: Pick<RepositoryState, "changedAt">,
-  answer: Answer,
-  { now }: Pick<Deps, "now">,
-): Answer {
-  const isSettled = changedAt !== null && now().getTime() - changedAt.getTime() >= settledMs;
-  if (!isSettled || repository.settings.type !== "LOCAL") return answer;
-  const dates = { "Last-Modified": changedAt.toUTCString() };
-  const since = Date.parse(request.header("if-modified-since"));
-  const isTagged = request.header("if-none-match") !== "";
-  const isOlder = Math.floor(changedAt.getTime() / 1_000) * 1_000 > since;
-  if (isTagged || Number.isNaN(since) || isOlder || ctx.method !== "GET") {
-    return { ...answer, headers: { ...answer.headers, ...dates } };
-  }
-  return { status: 304, headers: dates, body: "" };
 }
 
 type CachedDocument = Readonly<{ value: object; bytes: number }>;

@@ -14,7 +14,8 @@ import type { ListedFile } from "../../../../projections/package/registry.ts";
 import { packagesWithFiles } from "../../../../projections/package/registry-index.ts";
 import { fileNotFound, orNotFound } from "../../../api/package/request.ts";
 import { emptyAnswer, jsonAnswer, textAnswer } from "../../../core/answer.ts";
-import { cachedDocument, dated, metadataOf, stateOfRepository } from "../core/document.ts";
+import { dated } from "../core/dated.ts";
+import { cachedDocument, metadataOf, stateOfRepository } from "../core/document.ts";
 import { sendNamed } from "../core/send-file.ts";
 import { deleteVersion } from "../core/store.ts";
 import {
@@ -56,7 +57,7 @@ const getPackages: NativeCall = {
     const key = `cran:${path}:${isPacked}:${state.key}`;
     const body = await cachedDocument(key, make, ({ length }) => length);
     const contentType = isPacked ? "application/gzip" : "text/plain; charset=utf-8";
-    return dated(native, state, textAnswer(body, contentType), deps);
+    return await dated(native, state, textAnswer(body, contentType), deps);
   },
 };
 

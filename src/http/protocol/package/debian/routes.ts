@@ -10,7 +10,7 @@ import { readDeb } from "../../../../package/file-reader.ts";
 import { fileNotFound, orNotFound } from "../../../api/package/request.ts";
 import { type Answer, emptyAnswer, jsonAnswer, textAnswer } from "../../../core/answer.ts";
 import type { Deps } from "../../../core/deps.ts";
-import { dated } from "../core/document.ts";
+import { dated } from "../core/dated.ts";
 import { sendNamed } from "../core/send-file.ts";
 import { getSigningKey } from "../core/signing.ts";
 import { deleteVersion } from "../core/store.ts";
@@ -52,7 +52,7 @@ const getRelease: NativeCall = {
       "Release.gpg": signature,
     };
     const answer = textAnswer(files[native.params["file"] ?? ""] ?? "");
-    return dated(native, state, answer, deps);
+    return await dated(native, state, answer, deps);
   },
 };
 
@@ -71,7 +71,7 @@ const getList: NativeCall = {
     const list = lists.get(native.params["path"] ?? "");
     if (list === undefined) throw fileNotFound();
     const answer = await listAnswer(list, native.params["packed"] !== undefined);
-    return dated(native, state, answer, deps);
+    return await dated(native, state, answer, deps);
   },
 };
 

@@ -1,8 +1,10 @@
 import semver from "semver";
-
+import type { UserId } from "../../../../events/core/ids.ts";
 import { isRecord } from "../../../../platform/is-record.ts";
 import type { ListedFile } from "../../../../projections/package/registry.ts";
 import { joinedParts, type Part, type PartForm } from "../core/part.ts";
+
+import type { Publisher } from "./publisher.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -63,6 +65,8 @@ export type NpmSummary = Readonly<{
   createdAt: string | undefined;
   /** Milliseconds since 1970. */
   modified: number;
+  /** Who published them. */
+  publisherIds: readonly UserId[];
 }>;
 
 export type NpmPart = Part<NpmSummary>;
@@ -104,6 +108,7 @@ function summaryOf(files: readonly ListedFile[]): NpmSummary {
     stable: highestOf(versions.filter((version) => semver.prerelease(version) === null)),
     createdAt: files[0]?.version_created_at.toISOString(),
     modified: Math.max(0, ...files.map(({ created_at }) => created_at.getTime())),
+    publisherIds: [...new Set(files.flatMap((file) => file.version_created_by_id ?? []))],
   };
 }
 
@@ -127,6 +132,7 @@ type Whole = Readonly<{
   revision: string;
   /** Of versions that exist. */
   tags: ReadonlyMap<string, string>;
+  publishers: readonly Publisher[];
 }>;
 
 /** The document of a package, in pieces. */
@@ -141,7 +147,8 @@ export function packument(of: Whole, isShort: boolean): readonly (string | Buffe
   }
   const created = summaries[0]?.createdAt ?? modified.toISOString();
   const times = opened({ created, modified: modified.toISOString() });
-  const head = opened({ _id: name, _rev: of.revision, name, ...tags });
+  const maintainers = of.publishers;
+  const head = opened({ _id: name, _rev: of.revision, name, ...tags, maintainers });
   return [head, ...versions, ',"time":', times, ...joinedParts(parts, 1, ","), "}}"];
 }
 

@@ -33,6 +33,7 @@ import { npmClaims } from "./checksum.ts";
 import { distTags, manifestOf, npmForm, packument } from "./document.ts";
 import { at, jsonType, name, nameIn, shortType } from "./path.ts";
 import { npmKeptPaths, npmProxy } from "./proxy.ts";
+import { publishersOf } from "./publisher.ts";
 import { searchNpm } from "./search.ts";
 
 const type = "npm";
@@ -57,7 +58,9 @@ async function packageAt(
   // Read first: what the parts have besides makes the revision outdated.
   const revision = await revisionOf(ids, deps);
   const parts = await partsOf(ids, npmForm({ name, base }, isShort), deps);
-  return { name, parts, revision, tags: await tagsOf(ids, deps) };
+  const publisherIds = isShort ? [] : parts.flatMap(({ summary }) => summary.publisherIds);
+  const publishers = await publishersOf(publisherIds, deps);
+  return { name, parts, revision, tags: await tagsOf(ids, deps), publishers };
 }
 
 /** Changes with every change of a version, in any of the repositories. */

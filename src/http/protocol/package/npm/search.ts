@@ -16,6 +16,7 @@ import { partsOf } from "../core/part.ts";
 import { localSources } from "../core/source.ts";
 import type { NativeCall } from "../core/type.ts";
 import { distTags, npmForm } from "./document.ts";
+import { type Publisher, publishersOf } from "./publisher.ts";
 
 const searchSizeMax = 100;
 
@@ -26,7 +27,9 @@ async function foundPackage({ id, name }: PackageRow, base: string, deps: Deps) 
   const tagged = (await tagsOfPackage(deps.db, id)).get("latest");
   // Most have the tag; without it, or its version, all versions have to be known.
   const found = (await fileOf(id, tagged, deps)) ?? (await newestOf(id, name, base, deps));
-  return found && { name, version: found.version, ...described(found.file) };
+  if (found === undefined) return undefined;
+  const publisher = await publishersOf([found.file.version_created_by_id], deps);
+  return { name, version: found.version, ...described(found.file, publisher) };
 }
 
 async function newestOf(
@@ -50,19 +53,22 @@ async function fileOf(
 }
 
 /** What npm shows of a package that it finds; it fails without a list of maintainers. */
-function described({ metadata, version_created_at }: ListedFile) {
+function described({ metadata, version_created_at }: ListedFile, publishers: readonly Publisher[]) {
   const manifest: unknown = JSON.parse(metadata ?? "{}");
   const { description, keywords, maintainers } = isRecord(manifest) ? manifest : {};
   const people = Array.isArray(maintainers) ? maintainers.filter(isRecord) : [];
+  const named = people.flatMap(({ name, email }) =>
+    typeof name === "string"
+      ? [{ username: name, ...(typeof email === "string" && { email }) }]
+      : [],
+  );
+  const [publisher] = publishers.map(({ name: username, email }) => ({ username, email }));
   return {
     date: version_created_at.toISOString(),
     ...(typeof description === "string" && { description }),
     keywords: Array.isArray(keywords) ? keywords.filter((word) => typeof word === "string") : [],
-    maintainers: people.flatMap(({ name, email }) =>
-      typeof name === "string"
-        ? [{ username: name, ...(typeof email === "string" && { email }) }]
-        : [],
-    ),
+    maintainers: named.length === 0 && publisher !== undefined ? [publisher] : named,
+    ...(publisher && { publisher }),
   };
 }
 

@@ -2,7 +2,7 @@ import { readRpm } from "../../../../package/file-reader.ts";
 import { rpmFileName, rpmName, rpmVersion } from "../../../../package/rpm/format.ts";
 import { fileNotFound, orNotFound } from "../../../api/package/request.ts";
 import { emptyAnswer, jsonAnswer, textAnswer } from "../../../core/answer.ts";
-import { dated } from "../core/document.ts";
+import { dated } from "../core/dated.ts";
 import { sendNamed } from "../core/send-file.ts";
 import { getSigningKey } from "../core/signing.ts";
 import { deleteVersion } from "../core/store.ts";
@@ -23,7 +23,7 @@ const getRoot: NativeCall = {
       native.params["signature"] === undefined
         ? textAnswer(repomd, "application/xml")
         : textAnswer(signature, "application/pgp-signature");
-    return dated(native, state, found, deps);
+    return await dated(native, state, found, deps);
   },
 };
 

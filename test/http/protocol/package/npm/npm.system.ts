@@ -72,6 +72,8 @@ describe("npm", () => {
     ]);
     expect((await npm(user, "whoami")).trim()).to.equal("anna");
     expect(await npm(user, "search", "answer")).to.contain(name);
+    expect(await npm(user, "search", "answer")).to.match(/published .* by anna/);
+    expect((await npm(user, "owner", "ls", name)).trim()).to.equal("anna <>");
     await npm(user, "unpublish", name, "--force");
     expect((await send("npm", "@acme%2fanswer")).status).to.equal(404);
   }).timeout(240_000);
