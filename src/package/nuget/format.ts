@@ -182,6 +182,13 @@ export function isSemVer2(version: string): boolean {
   return version.includes("+") || (dash >= 0 && version.includes(".", dash));
 }
 
+/** Whether a bound of the range is such a version. */
+export const isSemVer2Range = (range: string): boolean =>
+  range
+    .replaceAll(/[[\]()\s]/g, "")
+    .split(",")
+    .some(isSemVer2);
+
 /** Whether it is a version for testers. */
 export const isPrerelease = (version: string): boolean => /^[^+]*-/.test(version);
 

@@ -67,6 +67,69 @@ async function filesOfPackages(
   return found;
 }
 
+export type PackageSearch = Readonly<{
+  registryIds: readonly string[];
+  /** Each is in the name of the package or in what its files say, without regard to case. */
+  words: readonly string[];
+  /** Only the names count. */
+  inNames?: boolean;
+  /** Without regard to case. */
+  name?: string | undefined;
+  traits?: readonly string[];
+  withoutTraits?: readonly string[];
+  limit: number;
+  offset: number;
+}>;
+
+const wordsMax = 10;
+
+/**
+ * Names of packages with a version that is neither deleted nor yanked and has what is wanted, each once for all of the
+ * registries, best first: those with the words in their names, in titles and tags, in descriptions.
+ */
+export async function searchPackages(db: Knex, search: PackageSearch): Promise<FoundNames> {
+  const { registryIds, inNames = false, name, limit, offset } = search;
+  const { traits = [], withoutTraits = [] } = search;
+  const words = search.words.slice(0, wordsMax).map((word) => word.toLowerCase());
+  type Row = Readonly<{ names: readonly string[]; total: string }>;
+  const { rows } = await db.raw<{ rows: readonly Row[] }>(
+    `with fitting as materialized (
+       select lower(p.name) as key, min(p.name) as name, max(
+           case when lower(p.name) = ? then 10000 when starts_with(lower(p.name), ?) then 1000 else 0 end
+           + (select coalesce(sum(
+                case when strpos(lower(p.name), word) > 0 then 100
+                  when strpos(split_part(f.words, E'\\n', 1), word) > 0 then 10 else 1 end), 0)
+              from unnest(?::text[]) as word)) as score
+         from package p
+         join package_version v on v.package_id = p.id
+         join package_file f on f.package_version_id = v.id
+        where p.registry_id = any(?::text[]) and p.is_live
+          and v.deleted_at is null and v.yank_reason is null
+          and f.words is not null and f.unreadable is null
+          and (?::text is null or lower(p.name) = ?)
+          and not exists (
+            select from unnest(?::text[]) as word
+             where strpos(lower(p.name), word) = 0 and (? or strpos(f.words, word) = 0))
+          and not exists (
+            select from unnest(?::text[]) as trait where strpos(f.traits, ' ' || trait || ' ') = 0)
+          and not exists (
+            select from unnest(?::text[]) as trait where strpos(f.traits, ' ' || trait || ' ') > 0)
+        group by lower(p.name))
+     select (select count(*) from fitting) as total,
+            array(select name from fitting order by score desc, key limit ? offset ?) as names`,
+    [
+      ...[words.join(" "), words.join(" "), words, [...registryIds]],
+      ...[name?.toLowerCase() ?? null, name?.toLowerCase() ?? null, words, inNames],
+      ...[[...traits], [...withoutTraits], limit, offset],
+    ],
+  );
+  return { names: rows[0]?.names ?? [], total: Number(rows[0]?.total ?? 0) };
+}
+
+/** What a query of a person is looked for by. */
+export const wordsIn = (text: string): readonly string[] =>
+  text.split(/\s+/).filter((word) => word !== "");
+
 export type NameSearch = Readonly<{ registryIds: readonly string[]; text: string }> &
   Readonly<{ limit: number; offset: number }>;
 

@@ -85,13 +85,14 @@ export async function filesOfVersionsFrom(
     .orderBy(["version.created_position", "version.id", "file.name"]);
 }
 
-/** One of the newest version that is not deleted. */
-export async function newestFileOf(db: Knex, packageId: string): Promise<ListedFile | undefined> {
-  const [row] = await listedFiles(db)
-    .where("version.package_id", packageId)
-    .orderBy([{ column: "version.created_position", order: "desc" }, "version.id", "file.name"])
-    .limit(1);
-  return row;
+/** Versions that are neither deleted nor yanked. */
+export async function offeredVersions(
+  db: Knex,
+  packageId: string,
+): Promise<readonly Readonly<{ id: PackageVersionId; version: string }>[]> {
+  return await db("package_version")
+    .where({ package_id: packageId, deleted_at: null, yank_reason: null })
+    .select("id", "version");
 }
 
 /** Unless its version is deleted. */

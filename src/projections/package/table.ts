@@ -85,6 +85,9 @@ export const files = defineTable({
     shown: "text null",
     /** The key by which debuggers request a file of symbols; null: it is another. */
     symbol: "text null",
+    /** What searches read, see `Searched`; null: its registry is not searched, or it is no package. */
+    words: "text null",
+    traits: "text null",
     /** Why the client of the ecosystem cannot parse it, which keeps it out of indexes; null: it can. */
     unreadable: "text null",
     upload_type: column<PackageUploadType>("text"),

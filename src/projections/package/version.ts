@@ -31,7 +31,7 @@ const { RegistryRepositoryCreated, RegistryRepositoryDeleted } = registryReposit
 
 export const packageVersionProjection = defineReadModel({
   name: "package_version",
-  version: 11,
+  version: 12,
   tables: packageTables,
   events: {
     ...packageVersionEvents,

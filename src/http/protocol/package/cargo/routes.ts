@@ -1,3 +1,4 @@
+import semver from "semver";
 import { z } from "zod";
 import {
   cargoIndexPath,
@@ -15,13 +16,13 @@ import {
 import { readCrate } from "../../../../package/file-reader.ts";
 import { isRecord } from "../../../../platform/is-record.ts";
 import { Refusal } from "../../../../platform/refusal.ts";
-import { listLivePackages } from "../../../../projections/package/live.ts";
 import {
   filesOfVersion,
   type ListedFile,
-  newestFileOf,
+  offeredVersions,
   packagesWithIds,
 } from "../../../../projections/package/registry.ts";
+import { searchPackages, wordsIn } from "../../../../projections/package/registry-index.ts";
 import type { RegistryRepositoryRow } from "../../../../projections/registry/repository.ts";
 import { orNotFound, packageNotFound } from "../../../api/package/request.ts";
 import { jsonAnswer } from "../../../core/answer.ts";
@@ -179,19 +180,26 @@ const search: NativeCall = {
     const perPage = Number.parseInt(String(ctx.query["per_page"] ?? "10"), 10) || 10;
     const limit = Math.min(Math.max(perPage, 1), searchSizeMax);
     const registryIds = (await localSources(repository, deps)).map(({ id }) => id);
-    const rows = await listLivePackages(deps.db, registryIds, { text, limit, offset: 0 });
-    const crates = await Promise.all(
-      rows.map(async ({ id, name }) => {
-        const newest = await newestFileOf(deps.db, id);
-        const document: unknown = JSON.parse(newest?.metadata ?? "{}");
-        const description = isRecord(document) ? (document["description"] ?? null) : null;
-        return { name, max_version: newest?.version ?? null, description };
-      }),
-    );
-    const found = crates.filter(({ max_version }) => max_version !== null);
-    return jsonAnswer(200, { crates: found, meta: { total: found.length } });
+    const search = { registryIds, words: wordsIn(text), limit, offset: 0 };
+    const { names, total } = await searchPackages(deps.db, search);
+    const crates = await Promise.all(names.map((name) => foundCrate(name, repository, deps)));
+    return jsonAnswer(200, { crates, meta: { total } });
   },
 };
+
+/** Its highest version that is not yanked, of the first repository that has one. */
+async function foundCrate(name: string, repository: RegistryRepositoryRow, deps: Deps) {
+  for (const id of await packageIdsIn(repository, { type, name: cargoName(name) }, deps)) {
+    const offered = await offeredVersions(deps.db, id);
+    const [highest] = [...offered].sort((a, b) => semver.compareBuild(b.version, a.version));
+    const [file] = highest === undefined ? [] : await filesOfVersion(deps.db, highest.id);
+    if (file === undefined) continue;
+    const document: unknown = JSON.parse(file.metadata ?? "{}");
+    const description = isRecord(document) ? (document["description"] ?? null) : null;
+    return { name, max_version: file.version, description };
+  }
+  return { name, max_version: "0.0.0", description: null };
+}
 
 export const cargoType: RegistryType = {
   packageType: type,

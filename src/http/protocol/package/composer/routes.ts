@@ -7,9 +7,14 @@ import {
 } from "../../../../package/composer/format.ts";
 import type { PackageName } from "../../../../package/core/coordinates.ts";
 import { readComposerPackage } from "../../../../package/file-reader.ts";
+import { typeTrait } from "../../../../package/searched.ts";
 import { isRecord } from "../../../../platform/is-record.ts";
 import type { ListedFile } from "../../../../projections/package/registry.ts";
-import { searchNames } from "../../../../projections/package/registry-index.ts";
+import {
+  searchNames,
+  searchPackages,
+  wordsIn,
+} from "../../../../projections/package/registry-index.ts";
 import { orNotFound, packageNotFound } from "../../../api/package/request.ts";
 import { emptyAnswer, jsonAnswer } from "../../../core/answer.ts";
 import { dated } from "../core/dated.ts";
@@ -156,10 +161,12 @@ const search: NativeCall = {
     const limit = Math.min(number(ctx.query["per_page"], 15), perPageMax);
     const page = Math.min(number(ctx.query["page"], 1), 1_000_000);
     const registryIds = (await localSources(repository, deps)).map(({ id }) => id);
-    const search = { registryIds, text, limit, offset: (page - 1) * limit };
-    const { names, total } = await searchNames(deps.db, search);
     const asType = String(ctx.query["type"] ?? "");
-    const found = await Promise.all(
+    const traits = asType === "" ? [] : [typeTrait(asType)];
+    const part = { limit, offset: (page - 1) * limit };
+    const search = { registryIds, words: wordsIn(text), traits, ...part };
+    const { names, total } = await searchPackages(deps.db, search);
+    const results = await Promise.all(
       names.map(async (one) => {
         const [vendor = "", artifact = ""] = one.split("/");
         const of = { type, name: composerName(vendor, artifact) } as const;
@@ -169,7 +176,6 @@ const search: NativeCall = {
         return { name: one, description, type: kind, url: `${base}/p2/${one}.json` };
       }),
     );
-    const results = found.filter(({ type: kind }) => asType === "" || kind === asType);
     return jsonAnswer(200, { results, total });
   },
 };

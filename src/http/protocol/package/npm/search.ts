@@ -1,29 +1,34 @@
 import type { PackageId } from "../../../../events/core/ids.ts";
 import { packageVersionIdOf } from "../../../../package/core/coordinates.ts";
-import { npmVersion } from "../../../../package/npm/format.ts";
+import { npmName, npmVersion } from "../../../../package/npm/format.ts";
 import { isRecord } from "../../../../platform/is-record.ts";
 import { Refusal } from "../../../../platform/refusal.ts";
-import { listLivePackages } from "../../../../projections/package/live.ts";
 import {
   filesOfVersion,
   type ListedFile,
   tagsOfPackage,
 } from "../../../../projections/package/registry.ts";
+import { searchPackages, wordsIn } from "../../../../projections/package/registry-index.ts";
 import type { PackageRow } from "../../../../projections/package/table.ts";
 import { type Answer, jsonAnswer } from "../../../core/answer.ts";
 import type { Deps } from "../../../core/deps.ts";
 import { partsOf } from "../core/part.ts";
-import { localSources } from "../core/source.ts";
+import { localSources, packageIdsIn } from "../core/source.ts";
 import type { NativeCall } from "../core/type.ts";
 import { distTags, npmForm } from "./document.ts";
 import { type Publisher, publishersOf } from "./publisher.ts";
 
+const type = "npm";
 const searchSizeMax = 100;
 
 type Found = Readonly<{ version: string; file: ListedFile }>;
 
 /** Undefined when it has no version. */
-async function foundPackage({ id, name }: PackageRow, base: string, deps: Deps) {
+async function foundPackage(
+  { id, name }: Pick<PackageRow, "id" | "name">,
+  base: string,
+  deps: Deps,
+) {
   const tagged = (await tagsOfPackage(deps.db, id)).get("latest");
   // Most have the tag; without it, or its version, all versions have to be known.
   const found = (await fileOf(id, tagged, deps)) ?? (await newestOf(id, name, base, deps));
@@ -31,6 +36,11 @@ async function foundPackage({ id, name }: PackageRow, base: string, deps: Deps) 
   const publisher = await publishersOf([found.file.version_created_by_id], deps);
   return { name, version: found.version, ...described(found.file, publisher) };
 }
+
+const nameOf = (name: string) => {
+  const [, scope, own = ""] = /^(?:@([^/]+)\/)?(.+)$/.exec(name) ?? [];
+  return npmName(scope, own);
+};
 
 async function newestOf(
   id: PackageId,
@@ -88,13 +98,18 @@ export const searchNpm: NativeCall = {
     const limit = number(ctx.query["size"] ?? 20, searchSizeMax);
     const offset = number(ctx.query["from"], 1_000_000);
     const registryIds = (await localSources(repository, deps)).map(({ id }) => id);
-    const rows = await listLivePackages(deps.db, registryIds, { text, limit, offset });
-    const found: object[] = [];
+    const search = { registryIds, words: wordsIn(text), limit, offset };
+    const { names, total } = await searchPackages(deps.db, search);
+    const objects: object[] = [];
     // One after the other: each may mean to make a large index.
-    for (const row of rows) {
-      const one = await foundPackage(row, base, deps);
-      if (one !== undefined) found.push({ package: one });
+    for (const name of names) {
+      for (const id of await packageIdsIn(repository, { type, name: nameOf(name) }, deps)) {
+        const found = await foundPackage({ id, name }, base, deps);
+        if (found === undefined) continue;
+        objects.push({ package: found });
+        break;
+      }
     }
-    return jsonAnswer(200, { objects: found, total: found.length, time: deps.now().toUTCString() });
+    return jsonAnswer(200, { objects, total, time: deps.now().toUTCString() });
   },
 };

@@ -1,7 +1,8 @@
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 
-import { compareNuget, isSemVer2 } from "../../../../package/nuget/format.ts";
+import { compareNuget } from "../../../../package/nuget/format.ts";
+import { needsSemVer2 } from "../../../../package/searched.ts";
 import { packageNotFound, versionNotFound } from "../../../api/package/request.ts";
 import { type Answer, jsonAnswer } from "../../../core/answer.ts";
 import type { Deps } from "../../../core/deps.ts";
@@ -28,16 +29,13 @@ type Shown = Readonly<{ base: string; id: string; versions: readonly NugetVersio
 async function shownOf(native: NativeRequest, deps: Deps): Promise<Shown> {
   const name = native.params["hive"] as Hive;
   const found: NugetPackage = await packageOf(native, deps);
-  const versions = found.versions.filter((one) => hives[name].semVer2 || !needsSemVer2(one));
+  const versions = found.versions.filter(
+    ({ file: { version }, metadata }) =>
+      hives[name].semVer2 || !needsSemVer2({ version, metadata }),
+  );
   if (versions.length === 0) throw packageNotFound();
   return { base: `${native.base}/${name}/${found.name.key}`, id: found.name.key, versions };
 }
-
-export const needsSemVer2 = ({ file, metadata }: NugetVersion): boolean =>
-  isSemVer2(file.version) ||
-  metadata.dependencyGroups.some(({ dependencies }) =>
-    dependencies.some(({ range }) => isSemVer2(range)),
-  );
 
 /** The document, or its JSON, in the encoding of the requested registration: plain or compressed. */
 export async function registrationAnswer(

@@ -1,9 +1,10 @@
 import type { PackageId } from "../../../../events/core/ids.ts";
 import { packageIdOf } from "../../../../package/core/coordinates.ts";
-import { isPrerelease, nugetName } from "../../../../package/nuget/format.ts";
+import { nugetName } from "../../../../package/nuget/format.ts";
+import { prereleaseTrait, semVer2Trait, typeTrait } from "../../../../package/searched.ts";
 import { Refusal } from "../../../../platform/refusal.ts";
 import { packagesWithIds } from "../../../../projections/package/registry.ts";
-import { searchNames } from "../../../../projections/package/registry-index.ts";
+import { searchPackages, wordsIn } from "../../../../projections/package/registry-index.ts";
 import { orNotFound, packageNotFound } from "../../../api/package/request.ts";
 import { jsonAnswer } from "../../../core/answer.ts";
 import type { Deps } from "../../../core/deps.ts";
@@ -12,7 +13,7 @@ import type { NativeCall, NativeRequest, ProxyCall } from "../core/type.ts";
 import type { DocumentContext } from "../proxy/document.ts";
 import { proxyOf } from "../proxy/upstream.ts";
 import { type NugetVersion, nugetPackage, type } from "./package.ts";
-import { needsSemVer2, nuspecId } from "./registration.ts";
+import { nuspecId } from "./registration.ts";
 import { completeUpstream, type FoundPage, type Query, searchUpstream } from "./upstream-search.ts";
 
 const takeMax = 100;
@@ -28,6 +29,20 @@ function queryNumber(native: NativeRequest, name: string, most: number, usual: n
   return Number.isNaN(value) ? usual : Math.min(most, Math.max(0, value));
 }
 
+/** What a version has to have, and what it may not have, to be found. */
+function traitsOf(native: NativeRequest) {
+  const packageType = queryText(native, "packageType");
+  const takesPrereleases = queryText(native, "prerelease").toLowerCase() === "true";
+  const takesSemVer2 = queryText(native, "semVerLevel").startsWith("2");
+  return {
+    traits: packageType === "" ? [] : [typeTrait(packageType)],
+    withoutTraits: [
+      ...(takesPrereleases ? [] : [prereleaseTrait]),
+      ...(takesSemVer2 ? [] : [semVer2Trait]),
+    ],
+  };
+}
+
 type Found = Readonly<{ id: string; key: string; versions: readonly NugetVersion[] }>;
 
 /** Listed versions that the request wants to see, in ascending order; undefined when there are none. */
@@ -37,31 +52,29 @@ async function wanted(name: string, native: NativeRequest, deps: Deps): Promise<
     if (error instanceof Refusal && error.kind === "not_found") return undefined;
     throw error;
   });
-  const withPrereleases = queryText(native, "prerelease").toLowerCase() === "true";
-  const semVer2 = queryText(native, "semVerLevel").startsWith("2");
-  const packageType = queryText(native, "packageType").toLowerCase();
-  const versions = (found?.versions ?? []).filter(
-    (one) =>
-      one.isListed &&
-      (withPrereleases || !isPrerelease(one.key)) &&
-      (semVer2 || !needsSemVer2(one)) &&
-      (packageType === "" ||
-        one.metadata.packageTypes.some((each) => each.toLowerCase() === packageType)),
-  );
+  const { traits, withoutTraits } = traitsOf(native);
+  const versions = (found?.versions ?? []).filter(({ isListed, file }) => {
+    const has = (trait: string) => file.traits?.includes(` ${trait} `) === true;
+    return isListed && traits.every(has) && !withoutTraits.some(has);
+  });
   const newest = versions.at(-1);
   if (newest === undefined) return undefined;
   return { id: nuspecId(newest) ?? name, key: ofName.key, versions };
 }
 
-async function searched(native: NativeRequest, deps: Deps) {
+/** @param inNames a client completes what a person begins to write of a name */
+async function searched(native: NativeRequest, inNames: boolean, deps: Deps) {
   const registryIds = (await localSources(native.repository, deps)).map(({ id }) => id);
+  const text = queryText(native, "q").trim();
   // Clients request one package in this form.
-  const text = queryText(native, "q")
-    .replace(/^packageid:/i, "")
-    .trim();
-  const limit = queryNumber(native, "take", takeMax, takeDefault);
-  const offset = queryNumber(native, "skip", skipMax, 0);
-  const { names, total } = await searchNames(deps.db, { registryIds, text, limit, offset });
+  const name = /^packageid:(.+)$/i.exec(text)?.[1]?.trim();
+  const { traits, withoutTraits } = traitsOf(native);
+  const { names, total } = await searchPackages(deps.db, {
+    ...{ registryIds, name, inNames, traits, withoutTraits },
+    words: name === undefined ? wordsIn(text) : [],
+    limit: queryNumber(native, "take", takeMax, takeDefault),
+    offset: queryNumber(native, "skip", skipMax, 0),
+  });
   const found = await Promise.all(names.map((name) => wanted(name, native, deps)));
   return { found: found.filter((each) => each !== undefined), total };
 }
@@ -163,7 +176,7 @@ const search: NativeCall = {
   right: "read",
   operationId: "search-nuget-packages",
   async handle(native, deps) {
-    const { found, total } = await searched(native, deps);
+    const { found, total } = await searched(native, false, deps);
     const own = { total, items: found.map((each) => [each.key, result(each, native)] as const) };
     const queryUpstream: QueryUpstream = (context, query) =>
       searchUpstream(context, { query, base: native.base }, deps);
@@ -181,7 +194,7 @@ const autocomplete: NativeCall = {
     const id = queryText(native, "id");
     const queryUpstream: QueryUpstream = (context, query) => completeUpstream(context, query, deps);
     if (id === "") {
-      const { found, total } = await searched(native, deps);
+      const { found, total } = await searched(native, true, deps);
       const own = { total, items: found.map((each) => [each.key, each.id] as const) };
       const all = await withUpstream(native, own, { queryUpstream, isOfNames: true }, deps);
       return jsonAnswer(200, { totalHits: all.total, data: all.items.map(([, value]) => value) });

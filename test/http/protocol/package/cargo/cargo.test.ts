@@ -175,6 +175,30 @@ describe("the registry of crates", () => {
     ]);
   });
 
+  it("finds crates by words of their names and descriptions, and counts all that match", async () => {
+    const described = (name: string, version: string, text: string) => {
+      const content = tgz([
+        [`${name}-${version}/Cargo.toml`, toml(name, version).replace("A crate", text)],
+        [`${name}-${version}/src/lib.rs`, ""],
+      ]);
+      return publish(framed({ name, vers: version }, content));
+    };
+    for (const n of [1, 2, 3]) await described(`found${n}`, "1.0.0", "Spins threads quickly");
+    await described("found1", "1.1.0", "Spins threads quickly");
+    await described("found1", "1.0.5", "Spins threads quickly");
+    const search = async (query: string) => {
+      const answer = await fetch(`${base}/api/v1/crates?${query}`, { headers });
+      return (await answer.json()) as {
+        crates: { name: string; max_version: string }[];
+        meta: { total: number };
+      };
+    };
+    const { crates, meta } = await search("q=quickly+FOUND&per_page=2");
+    expect([crates.map(({ name }) => name), meta.total]).to.deep.equal([["found1", "found2"], 3]);
+    expect(crates[0]?.max_version).to.equal("1.1.0");
+    expect((await search("q=quickly+none")).meta.total).to.equal(0);
+  });
+
   it("is downloaded over REST without a token where the repository is open", async () => {
     const root = await app.givenUser("root", { admin: true });
     for (const [path, native, { token }] of [

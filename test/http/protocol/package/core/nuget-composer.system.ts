@@ -180,6 +180,26 @@ describe("a repository of Composer", () => {
     expect((results as Json[])[0]).to.include({ name: "acme/pad", description: "Pads" });
   });
 
+  it("finds packages of a type by words, filtered before they are paged", async () => {
+    for (const [name, type] of [
+      ["acme/find-a", "library"],
+      ["acme/find-b", "symfony-bundle"],
+      ["acme/find-c", "symfony-bundle"],
+    ]) {
+      const about = { name, type, description: "Renders charts", keywords: ["plot"] };
+      expect((await put(composerZip(about), "?version=1.0.0")).status).to.equal(201);
+    }
+    const found = async (query: string) => {
+      const { results, total } = await json(`${base}/search.json?${query}`);
+      return [(results as Json[]).map(({ name }) => name), total];
+    };
+    expect(await found("q=plot+find&per_page=1&type=symfony-bundle")).to.deep.equal([
+      ["acme/find-b"],
+      2,
+    ]);
+    expect(await found("q=charts&per_page=2&page=2")).to.deep.equal([["acme/find-c"], 3]);
+  });
+
   it("refuses what does not agree, and deletes a version", async () => {
     const manifest = { name: "acme/strict", version: "1.0.0" };
     const head = await app.head();

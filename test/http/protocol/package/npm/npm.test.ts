@@ -49,6 +49,26 @@ describe("the npm protocol", () => {
     expect(found.objects).to.have.length(1);
   });
 
+  it("names who published to `npm owner ls` and `npm search`, which counts all that match", async () => {
+    for (const name of ["shown-one", "shown-two", "shown-three"]) {
+      const manifest = { name, version: "1.0.0", description: "Draws curves", keywords: ["svg"] };
+      const sent = publication(name, "1.0.0", npmTarball(manifest));
+      expect((await publish("npm", name, sent)).status).to.equal(201);
+    }
+    const whole = (await (await send("npm", "shown-one")).json()) as Packument;
+    expect(whole["maintainers"]).to.deep.equal([{ name: "anna", email: "" }]);
+    const search = async (query: string) => {
+      const answer = await send("npm", `-/v1/search?${query}`);
+      return (await answer.json()) as { objects: { package: Packument }[]; total: number };
+    };
+    const { objects, total } = await search("text=svg%20SHOWN&size=2");
+    const names = objects.map((each) => each.package["name"]);
+    expect([names, total]).to.deep.equal([["shown-one", "shown-three"], 3]);
+    expect(objects[0]?.package).to.deep.include({ publisher: { username: "anna", email: "" } });
+    expect((await search("text=curves+two")).total).to.equal(1);
+    expect((await search("text=curves+none")).total).to.equal(0);
+  });
+
   it("finds a package with the version that is tagged latest, while it is there", async () => {
     for (const version of ["1.0.0", "2.0.0", "3.0.0-rc.1"]) {
       const tarball = npmTarball({ name: "tagged", version, description: `of ${version}` });
