@@ -8,16 +8,18 @@ type Callable = Readonly<{ method: string; path: RegExp }>;
 /**
  * The call that a request means, with what its path names.
  *
- * @param method that the request means
+ * @param method that the request means, see `readMethod`; where it is given, HEAD is answered wherever GET is
  * @param nothingHere made when no call has such a path
  * @throws HttpRefusal 405 when the path takes other methods; what `nothingHere` makes
  */
 export function callAt<Call extends Callable>(
   ctx: Context,
   calls: readonly Call[],
-  { path, method = ctx.method }: Readonly<{ path: string; method?: string }>,
+  { path, method: meant }: Readonly<{ path: string; method?: string }>,
   nothingHere: () => Error,
 ) {
+  const takesHead = meant !== undefined;
+  const method = meant ?? ctx.method;
   const fitting = calls.flatMap((call) => {
     const match = call.path.exec(path);
     return match === null ? [] : [{ call, params: match.groups ?? {} }];
@@ -25,7 +27,9 @@ export function callAt<Call extends Callable>(
   const found = fitting.find(({ call }) => call.method === method);
   if (found !== undefined) return found;
   if (fitting.length === 0) throw nothingHere();
-  const allow = [...new Set(fitting.map(({ call }) => call.method))].join(", ");
+  const methods = new Set(fitting.map(({ call }) => call.method));
+  if (takesHead && methods.has("GET")) methods.add("HEAD");
+  const allow = [...methods].join(", ");
   const message = `${ctx.method} is not a method of this path.`;
   throw new HttpRefusal(405, "route.method_not_allowed", message, { Allow: allow });
 }

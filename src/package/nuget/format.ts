@@ -189,6 +189,12 @@ export const isSemVer2Range = (range: string): boolean =>
     .split(",")
     .some(isSemVer2);
 
+/** As clients expect it in documents: numbers without zeros, case and build metadata kept. */
+export function normalizedNuget(version: string): string {
+  const [numbers = ""] = /^[\d.]+/.exec(version) ?? [];
+  return `${dottedKey(numbers) ?? numbers}${version.slice(numbers.length)}`;
+}
+
 /** Whether it is a version for testers. */
 export const isPrerelease = (version: string): boolean => /^[^+]*-/.test(version);
 

@@ -98,16 +98,18 @@ export const npmTarball = (manifest: Readonly<Record<string, unknown>>): Buffer 
 
 /** As `nuget pack` makes it, without what nobody reads. */
 export const nupkg = (id: string, version: string, more = ""): Buffer =>
-  zip([
-    [
-      `${id}.nuspec`,
-      `\ufeff<?xml version="1.0" encoding="utf-8"?>
+  zip(nupkgParts(id, version, more));
+
+export const nupkgParts = (id: string, version: string, more = ""): readonly ArchiveFile[] => [
+  [
+    `${id}.nuspec`,
+    `\ufeff<?xml version="1.0" encoding="utf-8"?>
 <package xmlns="http://schemas.microsoft.com/packaging/2013/05/nuspec.xsd">
   <metadata><id>${id}</id><version>${version}</version>${more}</metadata>
 </package>`,
-    ],
-    [`lib/net8.0/${id}.dll`, "MZ"],
-  ]);
+  ],
+  [`lib/net8.0/${id}.dll`, "MZ"],
+];
 
 /** The jar of a plugin, as the plugin tools of Maven describe it. */
 export const mavenPlugin = (prefix: string): Buffer =>

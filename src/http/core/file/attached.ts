@@ -5,7 +5,7 @@ const key = "file";
 /** Of a form around its file. */
 const overheadBytes = 64 * 1024;
 
-export type Attached<Taken> = Pick<FormFiles<Taken>, "anyKey" | "field"> &
+export type Attached<Taken> = Pick<FormFiles<Taken>, "anyKey" | "field" | "ignoresFurther"> &
   Readonly<{
     bytesMax: number;
     /** Reads the file as it comes. */

@@ -26,6 +26,8 @@ export type FormFiles<Taken> = Readonly<{
   key: string;
   /** Whether they are taken under other keys too. */
   anyKey?: boolean;
+  /** Whether only the first counts, and others are read over. */
+  ignoresFurther?: boolean;
   filesMax: number;
   /** Reads one file as it comes; it is over before the next one begins. */
   take: (file: FormFile, index: number) => Promise<Taken>;
@@ -71,6 +73,10 @@ export async function receiveFiles<Taken extends TakenFile>(
     parser.once("finish", resolve);
     // A part without a name has no key, whatever the parser's types say.
     const onFile = (key: string | undefined, stream: BusboyFileStream, fileName?: string): void => {
+      if (form.ignoresFurther === true && takes.length > 0) {
+        stream.resume();
+        return;
+      }
       // The parser's streams are of an old kind, which cannot be destroyed in the middle.
       const content = new PassThrough();
       content.on("error", () => undefined);
@@ -117,19 +123,21 @@ export async function receiveFiles<Taken extends TakenFile>(
 
 function openParser(
   contentType: string,
-  { filesMax, field }: Pick<FormFiles<unknown>, "filesMax" | "field">,
+  {
+    filesMax,
+    field,
+    ignoresFurther,
+  }: Pick<FormFiles<unknown>, "filesMax" | "field" | "ignoresFurther">,
 ): BusboyInstance {
   const allowed = field === undefined ? limits : fieldLimits;
   // Other kinds of forms hold no files, and what the parser takes for one is not up to the sender.
   if (!/^multipart\/form-data\s*;/i.test(contentType))
     throw notMultipart("its content type is another one");
   try {
-    const bounds = { ...allowed, files: filesMax, parts: filesMax + allowed.fields };
-    return new Busboy({
-      headers: { "content-type": contentType },
-      limits: bounds,
-      preservePath: true,
-    });
+    const files = ignoresFurther === true ? allowed.fields : filesMax;
+    const bounds = { ...allowed, files, parts: files + allowed.fields };
+    const headers = { "content-type": contentType };
+    return new Busboy({ headers, limits: bounds, preservePath: true });
   } catch {
     throw notMultipart("it names no boundary");
   }

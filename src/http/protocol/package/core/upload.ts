@@ -14,12 +14,14 @@ export type TypeUpload = Readonly<{
   isImmutable?: boolean;
   /** See `Upload` of store.ts. */
   mayBeEmpty?: boolean;
+  /** Of a form: only its first file counts. */
+  ignoresFurther?: boolean;
 }>;
 
 /** Stores the one file of a request: its body, or the file of a form under any key. @throws Refusal */
 export async function storeUpload(
   { repository, request, mustStill }: NativeRequest,
-  { type, inspect, isImmutable, mayBeEmpty }: TypeUpload,
+  { type, inspect, isImmutable, mayBeEmpty, ignoresFurther = false }: TypeUpload,
   deps: Deps,
 ): Promise<Received & Readonly<{ target: RegistryRepositoryRow }>> {
   const target = await deploymentOf(repository, deps);
@@ -27,6 +29,7 @@ export async function storeUpload(
     bytesMax: await uploadBytesMax(target, deps),
     take: (content) => receive(content, { target, inspect, mayBeEmpty }, request, deps),
     anyKey: true,
+    ignoresFurther,
     field: () => undefined,
   });
   await record(received, { target, type, isImmutable, mustStill }, request, deps);

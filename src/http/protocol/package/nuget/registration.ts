@@ -1,7 +1,7 @@
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 
-import { compareNuget } from "../../../../package/nuget/format.ts";
+import { compareNuget, normalizedNuget } from "../../../../package/nuget/format.ts";
 import { needsSemVer2 } from "../../../../package/searched.ts";
 import { packageNotFound, versionNotFound } from "../../../api/package/request.ts";
 import { type Answer, jsonAnswer } from "../../../core/answer.ts";
@@ -99,9 +99,9 @@ function leaf(version: NugetVersion, { base, id }: Shown, native: NativeRequest)
     catalogEntry: {
       "@id": `${base}/${key}.json`,
       id: nuspecId(version) ?? id,
-      version: file.version,
+      version: normalizedNuget(file.version),
       ...fields,
-      ...(license !== undefined && { licenseExpression: license }),
+      ...(license !== undefined && isExpression(version) && { licenseExpression: license }),
       ...(tags !== undefined && { tags: tags.split(/[\s,]+/) }),
       requireLicenseAcceptance: requireLicenseAcceptance === "true",
       listed: isListed,
@@ -117,6 +117,10 @@ function leaf(version: NugetVersion, { base, id }: Shown, native: NativeRequest)
     },
   };
 }
+
+/** Else the license is a file in the package. */
+const isExpression = ({ metadata }: NugetVersion): boolean =>
+  /<license\s[^<>]{0,200}\btype\s{0,10}=\s{0,10}["']expression["']/i.test(metadata.nuspec);
 
 /** As the package itself spells it. */
 export const nuspecId = ({ metadata }: NugetVersion): string | undefined =>

@@ -87,7 +87,7 @@ const push: NativeCall = {
       if (found.metadata.holdsPdb) await mustNotReplaceByPdbs(found, target, deps);
       return found;
     };
-    await storeUpload(native, { type, inspect }, deps);
+    await storeUpload(native, { type, inspect, ignoresFurther: true }, deps);
     return emptyAnswer(201);
   },
 };

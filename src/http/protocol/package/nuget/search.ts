@@ -1,6 +1,6 @@
 import type { PackageId } from "../../../../events/core/ids.ts";
 import { packageIdOf } from "../../../../package/core/coordinates.ts";
-import { nugetName } from "../../../../package/nuget/format.ts";
+import { normalizedNuget, nugetName } from "../../../../package/nuget/format.ts";
 import { prereleaseTrait, semVer2Trait, typeTrait } from "../../../../package/searched.ts";
 import { Refusal } from "../../../../platform/refusal.ts";
 import { packagesWithIds } from "../../../../projections/package/registry.ts";
@@ -89,7 +89,7 @@ function result({ id, key, versions }: Found, { base }: NativeRequest) {
     "@type": "Package",
     registration: `${registration}/index.json`,
     id,
-    version: newest.file.version,
+    version: normalizedNuget(newest.file.version),
     title,
     description,
     summary,
@@ -103,7 +103,7 @@ function result({ id, key, versions }: Found, { base }: NativeRequest) {
     verified: false,
     versions: versions.map((version) => ({
       "@id": `${registration}/${version.key}.json`,
-      version: version.file.version,
+      version: normalizedNuget(version.file.version),
       downloads: 0,
     })),
   };
@@ -203,7 +203,7 @@ const autocomplete: NativeCall = {
     const isOwn = (await packageIdsIn(native.repository, { type, name }, deps)).length > 0;
     if (isOwn) {
       const { versions } = (await wanted(id, native, deps)) ?? { versions: [] };
-      return jsonAnswer(200, { data: versions.map(({ file }) => file.version) });
+      return jsonAnswer(200, { data: versions.map(({ file }) => normalizedNuget(file.version)) });
     }
     const none = { total: 0, items: [] };
     const { items } = await withUpstream(native, none, { queryUpstream, isOfNames: false }, deps);

@@ -1,3 +1,6 @@
+/** Names of the first form of a resource; a client looks for the one that it knows. */
+const aliases = (name: string) => [name, `${name}/3.0.0-beta`, `${name}/3.0.0-rc`];
+
 /**
  * The addresses of the resources of a repository, for clients: learn.microsoft.com/nuget/api/service-index. A proxy is
  * not written to.
@@ -8,7 +11,7 @@ export function serviceIndex(base: string, kind: "own" | "proxy") {
   const resource = (path: string, ...types: readonly string[]) =>
     types.map((each) => ({ "@id": `${base}/${path}`, "@type": each }));
   const registrations = [
-    ...resource("registration/", "RegistrationsBaseUrl", "RegistrationsBaseUrl/3.0.0-beta"),
+    ...resource("registration/", ...aliases("RegistrationsBaseUrl")),
     ...resource("registration-gz/", "RegistrationsBaseUrl/3.4.0"),
     ...resource(
       "registration-semver2/",
@@ -17,16 +20,10 @@ export function serviceIndex(base: string, kind: "own" | "proxy") {
     ),
   ];
   const searches = [
-    ...resource(
-      "query",
-      "SearchQueryService",
-      "SearchQueryService/3.0.0-beta",
-      "SearchQueryService/3.5.0",
-    ),
+    ...resource("query", ...aliases("SearchQueryService"), "SearchQueryService/3.5.0"),
     ...resource(
       "autocomplete",
-      "SearchAutocompleteService",
-      "SearchAutocompleteService/3.0.0-beta",
+      ...aliases("SearchAutocompleteService"),
       "SearchAutocompleteService/3.5.0",
     ),
   ];

@@ -35,7 +35,7 @@ const push: NativeCall = {
     const inspect = (file: string) => inspectSymbols(file, { target, pdbs }, deps);
     try {
       // First: where nothing is overwritten it refuses others.
-      await storeUpload(native, { type, inspect }, deps);
+      await storeUpload(native, { type, inspect, ignoresFurther: true }, deps);
     } catch (error) {
       for (const { blob } of pdbs) await blob.release();
       throw error;

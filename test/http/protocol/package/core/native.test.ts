@@ -212,6 +212,14 @@ describe("a native path of a repository", () => {
     expect((await get(`${base}/files/kept/1/b`)).status).to.equal(200);
   });
 
+  it("names HEAD among the methods of a path that is read", async () => {
+    const answer = await send("POST", `${base}/files/tool/1/a`, basic(anna));
+    expect(answer.status).to.equal(405);
+    expect(answer.headers.get("allow")?.split(", ").sort()).to.deep.equal([
+      ...["DELETE", "GET", "HEAD", "PUT"],
+    ]);
+  });
+
   it("deletes a version where the repository allows it", async () => {
     await put(`${base}/loose/tool/1/a`, "a");
     const remove = (path: string) => send("DELETE", path, basic(anna));

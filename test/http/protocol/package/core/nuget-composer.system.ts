@@ -74,7 +74,7 @@ describe("a repository of NuGet", () => {
     const index = (await answer.json()) as { items: { items: { catalogEntry: Json }[] }[] };
     const entries = index.items[0]?.items.map(({ catalogEntry }) => catalogEntry) ?? [];
     expect(entries.map(({ version }) => version)).to.deep.equal([
-      "1.02.0.0",
+      "1.2.0",
       "1.9.0-BETA",
       "1.10.0-rc.1",
     ]);
@@ -102,7 +102,7 @@ describe("a repository of NuGet", () => {
       (await json(`${base}/query?${query}`)) as { totalHits: number; data: Json[] };
     const stable = await found("q=PAD");
     expect(stable.data.map(({ id, version }) => [id, version])).to.deep.equal([
-      ["Acme.Pad", "1.02.0.0"],
+      ["Acme.Pad", "1.2.0"],
     ]);
     const all = await found("q=&prerelease=true&semVerLevel=2.0.0");
     expect(all.data[0]).to.include({ version: "1.10.0-rc.1" });
