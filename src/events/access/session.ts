@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-import type { EventOf, EventSchemas } from "../core/event.ts";
+import type { EventSchemas } from "../core/event.ts";
 import { IsoInstant, SessionId, UserId } from "../core/ids.ts";
 import { Sealed } from "../core/sealed.ts";
 import { streamName } from "../core/stream.ts";
@@ -32,7 +32,5 @@ export const sessionEvents = {
     closedAt: IsoInstant,
   }),
 } as const satisfies EventSchemas;
-
-export type SessionEvent = EventOf<typeof sessionEvents>;
 
 export const sessionStream = (id: string): string => streamName("session", id);

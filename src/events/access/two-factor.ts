@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-import type { EventOf, EventSchemas } from "../core/event.ts";
+import type { EventSchemas } from "../core/event.ts";
 import { IsoInstant, UserId } from "../core/ids.ts";
 import { Sealed } from "../core/sealed.ts";
 import { streamName } from "../core/stream.ts";
@@ -21,8 +21,6 @@ export const twoFactorEvents = {
   RecoveryCodeUsed: z.object({ recoveryDigest: z.string(), usedAt: IsoInstant }),
   TwoFactorDisabled: z.object({ disabledById: UserId, disabledAt: IsoInstant }),
 } as const satisfies EventSchemas;
-
-export type TwoFactorEvent = EventOf<typeof twoFactorEvents>;
 
 /** One a user. */
 export const twoFactorStream = (userId: string): string => streamName("twoFactor", userId);

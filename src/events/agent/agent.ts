@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-import type { EventOf, EventSchemas } from "../core/event.ts";
+import type { EventSchemas } from "../core/event.ts";
 import { IsoInstant, UserId, Uuid } from "../core/ids.ts";
 import { streamName } from "../core/stream.ts";
 
@@ -53,8 +53,6 @@ export const agentEvents = {
     removedAt: IsoInstant,
   }),
 } as const satisfies EventSchemas;
-
-export type AgentEvent = EventOf<typeof agentEvents>;
 
 export const agentStream = (id: string): string => streamName("agent", id);
 

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-import type { EventOf, EventSchemas } from "../core/event.ts";
+import type { EventSchemas } from "../core/event.ts";
 import { IsoInstant, PackageId, UserId } from "../core/ids.ts";
 import { streamName } from "../core/stream.ts";
 
@@ -21,7 +21,5 @@ export const containerTagEvents = {
     removedAt: IsoInstant,
   }),
 } as const satisfies EventSchemas;
-
-export type ContainerTagEvent = EventOf<typeof containerTagEvents>;
 
 export const containerTagStream = (id: string): string => streamName("containerTag", id);

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-import type { EventOf, EventSchemas } from "../core/event.ts";
+import type { EventSchemas } from "../core/event.ts";
 import { IsoInstant, LfsLockId, ProjectId, UserId } from "../core/ids.ts";
 import { streamName } from "../core/stream.ts";
 
@@ -22,8 +22,6 @@ export const lfsLockEvents = {
     unlockedAt: IsoInstant,
   }),
 } as const satisfies EventSchemas;
-
-export type LfsLockEvent = EventOf<typeof lfsLockEvents>;
 
 /** Locks of one file follow each other; `digest` is that of its path, which may hold any character. */
 export const lfsLockStreamId = (projectId: string, digest: string): string =>

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-import type { EventOf, EventSchemas } from "../core/event.ts";
+import type { EventSchemas } from "../core/event.ts";
 import { IsoInstant, UserId } from "../core/ids.ts";
 import { streamName } from "../core/stream.ts";
 
@@ -108,8 +108,6 @@ export const settingsEvents = {
     changedAt: IsoInstant,
   }),
 } as const satisfies EventSchemas;
-
-export type SettingsEvent = EventOf<typeof settingsEvents>;
 
 /** There is one instance. */
 export const settingsId = "instance";

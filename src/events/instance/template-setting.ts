@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-import type { EventOf, EventSchemas } from "../core/event.ts";
+import type { EventSchemas } from "../core/event.ts";
 import { IsoInstant, UserId } from "../core/ids.ts";
 import { ParentType } from "../core/role.ts";
 import { streamName } from "../core/stream.ts";
@@ -34,8 +34,6 @@ export const templateSettingEvents = {
     changedAt: IsoInstant,
   }),
 } as const satisfies EventSchemas;
-
-export type TemplateSettingEvent = EventOf<typeof templateSettingEvents>;
 
 /** Those of one team or company. */
 export const templateSettingStream = (parentId: string): string =>

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-import type { EventOf, EventSchemas } from "../core/event.ts";
+import type { EventSchemas } from "../core/event.ts";
 import { IsoInstant, ProjectId, UserId, Uuid } from "../core/ids.ts";
 import { streamName } from "../core/stream.ts";
 import { IssueId } from "./issue.ts";
@@ -34,7 +34,5 @@ export const issueCommentEvents = {
     deletedAt: IsoInstant,
   }),
 } as const satisfies EventSchemas;
-
-export type IssueCommentEvent = EventOf<typeof issueCommentEvents>;
 
 export const issueCommentStream = (id: string): string => streamName("issueComment", id);

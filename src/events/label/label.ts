@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-import type { EventOf, EventSchemas } from "../core/event.ts";
+import type { EventSchemas } from "../core/event.ts";
 import { IsoInstant, ProjectId, UserId, Uuid } from "../core/ids.ts";
 import { streamName } from "../core/stream.ts";
 
@@ -31,8 +31,6 @@ export const labelEvents = {
   }),
   LabelDeleted: z.object({ title: z.string(), deletedById: UserId, deletedAt: IsoInstant }),
 } as const satisfies EventSchemas;
-
-export type LabelEvent = EventOf<typeof labelEvents>;
 
 export const labelStream = (id: string): string => streamName("label", id);
 

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-import type { EventOf, EventSchemas } from "../core/event.ts";
+import type { EventSchemas } from "../core/event.ts";
 import { IsoInstant, LoginConnectionId, UserId } from "../core/ids.ts";
 import { Sealed } from "../core/sealed.ts";
 import { streamName } from "../core/stream.ts";
@@ -97,8 +97,6 @@ export const loginConnectionEvents = {
   LoginConnectionEnabled: z.object({ enabledById: UserId, enabledAt: IsoInstant }),
   LoginConnectionDisabled: z.object({ disabledById: UserId, disabledAt: IsoInstant }),
 } as const satisfies EventSchemas;
-
-export type LoginConnectionEvent = EventOf<typeof loginConnectionEvents>;
 
 export const loginConnectionStream = (id: string): string => streamName("loginConnection", id);
 

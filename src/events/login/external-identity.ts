@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-import type { EventOf, EventSchemas } from "../core/event.ts";
+import type { EventSchemas } from "../core/event.ts";
 import { IsoInstant, LoginConnectionId, UserId } from "../core/ids.ts";
 import { Sealed } from "../core/sealed.ts";
 import { streamName } from "../core/stream.ts";
@@ -29,8 +29,6 @@ export const externalIdentityEvents = {
     linkedAt: IsoInstant,
   }),
 } as const satisfies EventSchemas;
-
-export type ExternalIdentityEvent = EventOf<typeof externalIdentityEvents>;
 
 /** One stream an identity: who appends first has it. */
 export const externalIdentityStream = (id: string): string => streamName("externalIdentity", id);

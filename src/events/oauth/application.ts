@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-import type { EventOf, EventSchemas } from "../core/event.ts";
+import type { EventSchemas } from "../core/event.ts";
 import { IsoInstant, OAuthApplicationId, UserId } from "../core/ids.ts";
 import { Sealed } from "../core/sealed.ts";
 import { streamName } from "../core/stream.ts";
@@ -35,7 +35,5 @@ export const oauthApplicationEvents = {
   OAuthApplicationRegistered: z.object({ registeredById: UserId, registeredAt: IsoInstant }),
   OAuthApplicationDeleted: z.object({ deletedById: UserId, deletedAt: IsoInstant }),
 } as const satisfies EventSchemas;
-
-export type OAuthApplicationEvent = EventOf<typeof oauthApplicationEvents>;
 
 export const oauthApplicationStream = (id: string): string => streamName("oauthApplication", id);

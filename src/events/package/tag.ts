@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-import type { EventOf, EventSchemas } from "../core/event.ts";
+import type { EventSchemas } from "../core/event.ts";
 import { IsoInstant, PackageId, UserId } from "../core/ids.ts";
 import { streamName } from "../core/stream.ts";
 
@@ -20,7 +20,5 @@ export const packageTagEvents = {
     removedAt: IsoInstant,
   }),
 } as const satisfies EventSchemas;
-
-export type PackageTagEvent = EventOf<typeof packageTagEvents>;
 
 export const packageStream = (id: string): string => streamName("package", id);

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-import type { EventOf, EventSchemas } from "../core/event.ts";
+import type { EventSchemas } from "../core/event.ts";
 import { IsoInstant, ProjectId, UserId } from "../core/ids.ts";
 import { Sealed } from "../core/sealed.ts";
 import { streamName } from "../core/stream.ts";
@@ -52,7 +52,5 @@ export const pipelineScheduleEvents = {
   PipelineScheduleTurnedOff: Schedule.extend({ turnedOffAt: IsoInstant }),
   PipelineScheduleDeleted: Schedule.extend({ deletedById: UserId, deletedAt: IsoInstant }),
 } as const satisfies EventSchemas;
-
-export type PipelineScheduleEvent = EventOf<typeof pipelineScheduleEvents>;
 
 export const pipelineScheduleStream = (id: string): string => streamName("pipelineSchedule", id);

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-import type { EventOf, EventSchemas } from "../core/event.ts";
+import type { EventSchemas } from "../core/event.ts";
 import { IsoInstant, UserId } from "../core/ids.ts";
 import { Sealed } from "../core/sealed.ts";
 import { streamName } from "../core/stream.ts";
@@ -45,8 +45,6 @@ export const pipelineVariableEvents = {
     deletedAt: IsoInstant,
   }),
 } as const satisfies EventSchemas;
-
-export type PipelineVariableEvent = EventOf<typeof pipelineVariableEvents>;
 
 /** All variables of one parent. */
 export const pipelineVariableStream = (parentId: string): string =>

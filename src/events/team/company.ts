@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-import type { EventOf, EventSchemas } from "../core/event.ts";
+import type { EventSchemas } from "../core/event.ts";
 import { Alias, CompanyId, IsoInstant, UserId } from "../core/ids.ts";
 import { Sealed } from "../core/sealed.ts";
 import { streamName } from "../core/stream.ts";
@@ -39,8 +39,6 @@ export const companyEvents = {
   }),
   CompanyDeleted: z.object({ deletedById: UserId, deletedAt: IsoInstant }),
 } as const satisfies EventSchemas;
-
-export type CompanyEvent = EventOf<typeof companyEvents>;
 
 export const companyStream = (id: string): string => streamName("company", id);
 

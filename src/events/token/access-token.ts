@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-import type { EventOf, EventSchemas } from "../core/event.ts";
+import type { EventSchemas } from "../core/event.ts";
 import { AccessTokenId, IsoInstant, UserId } from "../core/ids.ts";
 import { streamName } from "../core/stream.ts";
 
@@ -42,8 +42,6 @@ export const accessTokenEvents = {
     revokedAt: IsoInstant,
   }),
 } as const satisfies EventSchemas;
-
-export type AccessTokenEvent = EventOf<typeof accessTokenEvents>;
 
 /** All tokens of one user: their names are unique among them. */
 export const accessTokenStream = (userId: string): string => streamName("accessToken", userId);

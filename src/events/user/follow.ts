@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-import type { EventOf, EventSchemas } from "../core/event.ts";
+import type { EventSchemas } from "../core/event.ts";
 import { IsoInstant, UserId } from "../core/ids.ts";
 import { streamName } from "../core/stream.ts";
 
@@ -8,8 +8,6 @@ export const followEvents = {
   UserFollowed: z.object({ followerId: UserId, userId: UserId, followedAt: IsoInstant }),
   UserUnfollowed: z.object({ followerId: UserId, userId: UserId, unfollowedAt: IsoInstant }),
 } as const satisfies EventSchemas;
-
-export type FollowEvent = EventOf<typeof followEvents>;
 
 /** One stream for each pair: a user with many followers has no long stream. */
 export const followStream = (pair: string): string => streamName("follow", pair);

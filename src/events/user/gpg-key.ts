@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-import type { EventOf, EventSchemas } from "../core/event.ts";
+import type { EventSchemas } from "../core/event.ts";
 import { GpgKeyId, IsoInstant, UserId } from "../core/ids.ts";
 import { Sealed } from "../core/sealed.ts";
 import { streamName } from "../core/stream.ts";
@@ -29,8 +29,6 @@ export const gpgKeyEvents = {
     deletedAt: IsoInstant,
   }),
 } as const satisfies EventSchemas;
-
-export type GpgKeyEvent = EventOf<typeof gpgKeyEvents>;
 
 /** All keys of one user. */
 export const gpgKeyStream = (userId: string): string => streamName("gpgKeyRing", userId);

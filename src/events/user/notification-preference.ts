@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-import type { EventOf, EventSchemas } from "../core/event.ts";
+import type { EventSchemas } from "../core/event.ts";
 import { IsoInstant, UserId } from "../core/ids.ts";
 import { streamName } from "../core/stream.ts";
 
@@ -9,8 +9,6 @@ export const notificationPreferenceEvents = {
   NotificationMailStopped: z.object({ userId: UserId, stoppedAt: IsoInstant }),
   NotificationMailResumed: z.object({ userId: UserId, resumedAt: IsoInstant }),
 } as const satisfies EventSchemas;
-
-export type NotificationPreferenceEvent = EventOf<typeof notificationPreferenceEvents>;
 
 export const notificationPreferenceStream = (userId: string): string =>
   streamName("notificationPreference", userId);

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-import type { EventOf, EventSchemas } from "../core/event.ts";
+import type { EventSchemas } from "../core/event.ts";
 import { IsoInstant } from "../core/ids.ts";
 import { streamName } from "../core/stream.ts";
 
@@ -12,8 +12,6 @@ export const recoveryEvents = {
   PasswordResetAsked: z.object({ emailDigest: z.string(), askedAt: IsoInstant }),
   EmailConfirmationAsked: z.object({ emailDigest: z.string(), askedAt: IsoInstant }),
 } as const satisfies EventSchemas;
-
-export type RecoveryEvent = EventOf<typeof recoveryEvents>;
 
 /** One an address, by its keyed digest. */
 export const recoveryStream = (emailDigest: string): string => streamName("recovery", emailDigest);

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-import type { EventOf, EventSchemas } from "../core/event.ts";
+import type { EventSchemas } from "../core/event.ts";
 import { IsoInstant, SshKeyId, UserId } from "../core/ids.ts";
 import { Sealed } from "../core/sealed.ts";
 import { streamName } from "../core/stream.ts";
@@ -26,8 +26,6 @@ export const sshKeyEvents = {
     deletedAt: IsoInstant,
   }),
 } as const satisfies EventSchemas;
-
-export type SshKeyEvent = EventOf<typeof sshKeyEvents>;
 
 /** All keys of one user. */
 export const sshKeyStream = (userId: string): string => streamName("sshKeyRing", userId);

@@ -1,8 +1,11 @@
 import { session } from "../../../src/commands/access/session.ts";
-import type { SessionEvent } from "../../../src/events/access/session.ts";
+import type { sessionEvents } from "../../../src/events/access/session.ts";
+import type { EventOf } from "../../../src/events/core/event.ts";
 import { SessionId, UserId } from "../../../src/events/core/ids.ts";
 import { specify } from "../../support/app/decider.ts";
 import { at } from "../../support/app/history.ts";
+
+type SessionEvent = EventOf<typeof sessionEvents>;
 
 const given = specify(session);
 const userId = UserId.parse("0b9f2d3a-6f0e-4c35-8a9e-0d1f2a3b4c5d");

@@ -1,9 +1,12 @@
 import { twoFactor } from "../../../src/commands/access/two-factor.ts";
-import type { TwoFactorEvent } from "../../../src/events/access/two-factor.ts";
+import type { twoFactorEvents } from "../../../src/events/access/two-factor.ts";
+import type { EventOf } from "../../../src/events/core/event.ts";
 import { UserId } from "../../../src/events/core/ids.ts";
 import { Sealed } from "../../../src/events/core/sealed.ts";
 import { specify } from "../../support/app/decider.ts";
 import { at } from "../../support/app/history.ts";
+
+type TwoFactorEvent = EventOf<typeof twoFactorEvents>;
 
 const given = specify(twoFactor);
 const userId = UserId.parse("0b9f2d3a-6f0e-4c35-8a9e-0d1f2a3b4c5d");

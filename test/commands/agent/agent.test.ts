@@ -1,12 +1,14 @@
 import { expect } from "chai";
-
 import { agent } from "../../../src/commands/agent/agent.ts";
 import { registration } from "../../../src/commands/agent/registration.ts";
-import { type AgentEvent, agentNumber } from "../../../src/events/agent/agent.ts";
+import { type agentEvents, agentNumber } from "../../../src/events/agent/agent.ts";
+import type { EventOf } from "../../../src/events/core/event.ts";
 import { agentId, settings } from "../../support/agent/agent.ts";
 import { userId } from "../../support/agent/pipeline.ts";
 import { specify } from "../../support/app/decider.ts";
 import { at } from "../../support/app/history.ts";
+
+type AgentEvent = EventOf<typeof agentEvents>;
 
 const given = specify(agent);
 const owner = { type: "GLOBAL", id: null } as const;

@@ -1,8 +1,11 @@
 import { containerTag } from "../../../src/commands/container/tag.ts";
-import type { ContainerTagEvent } from "../../../src/events/container/tag.ts";
+import type { containerTagEvents } from "../../../src/events/container/tag.ts";
+import type { EventOf } from "../../../src/events/core/event.ts";
 import { PackageId, UserId } from "../../../src/events/core/ids.ts";
 import { specify } from "../../support/app/decider.ts";
 import { at } from "../../support/app/history.ts";
+
+type ContainerTagEvent = EventOf<typeof containerTagEvents>;
 
 const given = specify(containerTag);
 const by = UserId.parse("7d4f4c0e-7f55-4c6c-9a35-0d4bb5f2ab01");

@@ -1,9 +1,12 @@
 import { lfsLock } from "../../../src/commands/git/lfs-lock.ts";
+import type { EventOf } from "../../../src/events/core/event.ts";
 import { LfsLockId, ProjectId, UserId } from "../../../src/events/core/ids.ts";
-import type { LfsLockEvent } from "../../../src/events/git/lfs-lock.ts";
+import type { lfsLockEvents } from "../../../src/events/git/lfs-lock.ts";
 import { deterministicId } from "../../../src/platform/deterministic-id.ts";
 import { specify } from "../../support/app/decider.ts";
 import { at } from "../../support/app/history.ts";
+
+type LfsLockEvent = EventOf<typeof lfsLockEvents>;
 
 const given = specify(lfsLock);
 const projectId = ProjectId.parse("9a8b7c6d-5e4f-4a3b-8c2d-1e0f9a8b7c6d");

@@ -1,14 +1,16 @@
 import { expect } from "chai";
-
 import { type SettingsChanges, settings } from "../../../src/commands/instance/settings.ts";
+import type { EventOf } from "../../../src/events/core/event.ts";
 import { UserId } from "../../../src/events/core/ids.ts";
 import {
   type Settings,
-  type SettingsEvent,
   settingsDefaults,
+  type settingsEvents,
 } from "../../../src/events/instance/settings.ts";
 import { specify } from "../../support/app/decider.ts";
 import { at } from "../../support/app/history.ts";
+
+type SettingsEvent = EventOf<typeof settingsEvents>;
 
 const given = specify(settings);
 const by = UserId.parse("9a8b7c6d-5e4f-4a3b-8c2d-1e0f9a8b7c6d");

@@ -1,12 +1,15 @@
 import { templateSetting } from "../../../src/commands/instance/template-setting.ts";
+import type { EventOf } from "../../../src/events/core/event.ts";
 import { UserId } from "../../../src/events/core/ids.ts";
 import {
-  type TemplateSettingEvent,
   type TemplateSettings,
+  type templateSettingEvents,
   templateSettingsDefault,
 } from "../../../src/events/instance/template-setting.ts";
 import { specify } from "../../support/app/decider.ts";
 import { at } from "../../support/app/history.ts";
+
+type TemplateSettingEvent = EventOf<typeof templateSettingEvents>;
 
 const given = specify(templateSetting);
 const by = UserId.parse("0b9f2d3a-6f0e-4c35-8a9e-0d1f2a3b4c5d");

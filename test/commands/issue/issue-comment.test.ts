@@ -1,9 +1,15 @@
 import { issueComment } from "../../../src/commands/issue/issue-comment.ts";
+import type { EventOf } from "../../../src/events/core/event.ts";
 import { ProjectId, UserId } from "../../../src/events/core/ids.ts";
 import { IssueId } from "../../../src/events/issue/issue.ts";
-import { type IssueCommentEvent, IssueCommentId } from "../../../src/events/issue/issue-comment.ts";
+import {
+  IssueCommentId,
+  type issueCommentEvents,
+} from "../../../src/events/issue/issue-comment.ts";
 import { specify } from "../../support/app/decider.ts";
 import { at } from "../../support/app/history.ts";
+
+type IssueCommentEvent = EventOf<typeof issueCommentEvents>;
 
 const given = specify(issueComment);
 const issueCommentId = IssueCommentId.parse("6b2b1a09-8f7e-4d6c-9b5a-4e3d2c1b0a98");

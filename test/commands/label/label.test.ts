@@ -1,8 +1,11 @@
 import { label } from "../../../src/commands/label/label.ts";
+import type { EventOf } from "../../../src/events/core/event.ts";
 import { ProjectId, UserId } from "../../../src/events/core/ids.ts";
-import { type LabelEvent, LabelId } from "../../../src/events/label/label.ts";
+import { LabelId, type labelEvents } from "../../../src/events/label/label.ts";
 import { specify } from "../../support/app/decider.ts";
 import { at } from "../../support/app/history.ts";
+
+type LabelEvent = EventOf<typeof labelEvents>;
 
 const given = specify(label);
 const labelId = LabelId.parse("4f0e1d2c-3b4a-4596-8877-665544332211");

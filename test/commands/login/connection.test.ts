@@ -1,9 +1,12 @@
 import { loginConnection } from "../../../src/commands/login/connection.ts";
+import type { EventOf } from "../../../src/events/core/event.ts";
 import { LoginConnectionId, UserId } from "../../../src/events/core/ids.ts";
 import { Sealed } from "../../../src/events/core/sealed.ts";
-import type { LoginConnectionEvent, SamlDetails } from "../../../src/events/login/connection.ts";
+import type { loginConnectionEvents, SamlDetails } from "../../../src/events/login/connection.ts";
 import { specify } from "../../support/app/decider.ts";
 import { at } from "../../support/app/history.ts";
+
+type LoginConnectionEvent = EventOf<typeof loginConnectionEvents>;
 
 const given = specify(loginConnection);
 const connectionId = LoginConnectionId.parse("5d6e7f80-91a2-4b3c-8d4e-5f60718293a4");

@@ -1,9 +1,12 @@
 import { externalIdentity } from "../../../src/commands/login/external-identity.ts";
+import type { EventOf } from "../../../src/events/core/event.ts";
 import { LoginConnectionId, UserId } from "../../../src/events/core/ids.ts";
 import { Sealed } from "../../../src/events/core/sealed.ts";
-import type { ExternalIdentityEvent } from "../../../src/events/login/external-identity.ts";
+import type { externalIdentityEvents } from "../../../src/events/login/external-identity.ts";
 import { specify } from "../../support/app/decider.ts";
 import { at } from "../../support/app/history.ts";
+
+type ExternalIdentityEvent = EventOf<typeof externalIdentityEvents>;
 
 const given = specify(externalIdentity);
 const anna = UserId.parse("0b9f2d3a-6f0e-4c35-8a9e-0d1f2a3b4c5d");

@@ -1,9 +1,12 @@
 import { oauthApplication } from "../../../src/commands/oauth/application.ts";
+import type { EventOf } from "../../../src/events/core/event.ts";
 import { OAuthApplicationId, UserId } from "../../../src/events/core/ids.ts";
 import { Sealed } from "../../../src/events/core/sealed.ts";
-import type { OAuthApplicationEvent } from "../../../src/events/oauth/application.ts";
+import type { oauthApplicationEvents } from "../../../src/events/oauth/application.ts";
 import { specify } from "../../support/app/decider.ts";
 import { at } from "../../support/app/history.ts";
+
+type OAuthApplicationEvent = EventOf<typeof oauthApplicationEvents>;
 
 const given = specify(oauthApplication);
 const ownerId = UserId.parse("0b9f2d3a-6f0e-4c35-8a9e-0d1f2a3b4c5d");

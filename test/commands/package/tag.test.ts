@@ -1,8 +1,11 @@
 import { packageTags, packageTagsMax } from "../../../src/commands/package/tag.ts";
+import type { EventOf } from "../../../src/events/core/event.ts";
 import { PackageId, UserId } from "../../../src/events/core/ids.ts";
-import type { PackageTagEvent } from "../../../src/events/package/tag.ts";
+import type { packageTagEvents } from "../../../src/events/package/tag.ts";
 import { specify } from "../../support/app/decider.ts";
 import { at } from "../../support/app/history.ts";
+
+type PackageTagEvent = EventOf<typeof packageTagEvents>;
 
 const given = specify(packageTags);
 const by = UserId.parse("7d4f4c0e-7f55-4c6c-9a35-0d4bb5f2ab01");

@@ -1,8 +1,11 @@
 import { pipelineSchedule } from "../../../src/commands/pipeline/schedule.ts";
+import type { EventOf } from "../../../src/events/core/event.ts";
 import { ProjectId, UserId } from "../../../src/events/core/ids.ts";
 import { Sealed } from "../../../src/events/core/sealed.ts";
-import type { PipelineScheduleEvent } from "../../../src/events/pipeline/schedule.ts";
+import type { pipelineScheduleEvents } from "../../../src/events/pipeline/schedule.ts";
 import { specify } from "../../support/app/decider.ts";
+
+type PipelineScheduleEvent = EventOf<typeof pipelineScheduleEvents>;
 
 const given = specify(pipelineSchedule);
 const [anna, bob] = [1, 2].map((n) => UserId.parse(`0b0e6c0a-3c55-4d0c-9c2e-5f6a7b8c9d0${n}`));

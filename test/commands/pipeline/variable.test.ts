@@ -1,13 +1,16 @@
 import { expect } from "chai";
 
 import { pipelineVariable, variablesMax } from "../../../src/commands/pipeline/variable.ts";
+import type { EventOf } from "../../../src/events/core/event.ts";
 import { Sealed } from "../../../src/events/core/sealed.ts";
-import type { PipelineVariableEvent } from "../../../src/events/pipeline/variable.ts";
+import type { pipelineVariableEvents } from "../../../src/events/pipeline/variable.ts";
 import { deterministicId } from "../../../src/platform/deterministic-id.ts";
 import { projectId, userId } from "../../support/agent/pipeline.ts";
 import { specify } from "../../support/app/decider.ts";
 import { at } from "../../support/app/history.ts";
 import { leastOf, processorMs } from "../../support/app/measure.ts";
+
+type PipelineVariableEvent = EventOf<typeof pipelineVariableEvents>;
 
 const given = specify(pipelineVariable);
 const settings = {

@@ -1,9 +1,12 @@
 import { company } from "../../../src/commands/team/company.ts";
+import type { EventOf } from "../../../src/events/core/event.ts";
 import { Alias, CompanyId, UserId } from "../../../src/events/core/ids.ts";
 import { Sealed } from "../../../src/events/core/sealed.ts";
-import type { CompanyEvent } from "../../../src/events/team/company.ts";
+import type { companyEvents } from "../../../src/events/team/company.ts";
 import { specify } from "../../support/app/decider.ts";
 import { at } from "../../support/app/history.ts";
+
+type CompanyEvent = EventOf<typeof companyEvents>;
 
 const given = specify(company);
 const by = UserId.parse("0b9f2d3a-6f0e-4c35-8a9e-0d1f2a3b4c5d");

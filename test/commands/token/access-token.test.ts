@@ -1,8 +1,11 @@
 import { accessToken } from "../../../src/commands/token/access-token.ts";
+import type { EventOf } from "../../../src/events/core/event.ts";
 import { AccessTokenId, UserId } from "../../../src/events/core/ids.ts";
-import type { AccessTokenEvent, Scope } from "../../../src/events/token/access-token.ts";
+import type { accessTokenEvents, Scope } from "../../../src/events/token/access-token.ts";
 import { specify } from "../../support/app/decider.ts";
 import { at } from "../../support/app/history.ts";
+
+type AccessTokenEvent = EventOf<typeof accessTokenEvents>;
 
 const given = specify(accessToken);
 const userId = UserId.parse("0b9f2d3a-6f0e-4c35-8a9e-0d1f2a3b4c5d");

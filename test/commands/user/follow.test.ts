@@ -1,8 +1,11 @@
 import { follow } from "../../../src/commands/user/follow.ts";
+import type { EventOf } from "../../../src/events/core/event.ts";
 import { UserId } from "../../../src/events/core/ids.ts";
-import type { FollowEvent } from "../../../src/events/user/follow.ts";
+import type { followEvents } from "../../../src/events/user/follow.ts";
 import { specify } from "../../support/app/decider.ts";
 import { at } from "../../support/app/history.ts";
+
+type FollowEvent = EventOf<typeof followEvents>;
 
 const given = specify(follow);
 const followerId = UserId.parse("0b9f2d3a-6f0e-4c35-8a9e-0d1f2a3b4c5d");

@@ -1,10 +1,13 @@
 import { gpgKey, gpgKeysMax } from "../../../src/commands/user/gpg-key.ts";
+import type { EventOf } from "../../../src/events/core/event.ts";
 import { GpgKeyId, UserId } from "../../../src/events/core/ids.ts";
 import { Sealed } from "../../../src/events/core/sealed.ts";
-import type { GpgKeyEvent } from "../../../src/events/user/gpg-key.ts";
+import type { gpgKeyEvents } from "../../../src/events/user/gpg-key.ts";
 import { deterministicId } from "../../../src/platform/deterministic-id.ts";
 import { specify } from "../../support/app/decider.ts";
 import { at } from "../../support/app/history.ts";
+
+type GpgKeyEvent = EventOf<typeof gpgKeyEvents>;
 
 const given = specify(gpgKey);
 const userId = UserId.parse("0b9f2d3a-6f0e-4c35-8a9e-0d1f2a3b4c5d");

@@ -1,14 +1,16 @@
 import { expect } from "chai";
-
 import {
   notificationPreference,
   readUnsubscribeToken,
   unsubscribeToken,
 } from "../../../src/commands/user/notification-preference.ts";
+import type { EventOf } from "../../../src/events/core/event.ts";
 import { UserId } from "../../../src/events/core/ids.ts";
-import type { NotificationPreferenceEvent } from "../../../src/events/user/notification-preference.ts";
+import type { notificationPreferenceEvents } from "../../../src/events/user/notification-preference.ts";
 import { specify } from "../../support/app/decider.ts";
 import { at } from "../../support/app/history.ts";
+
+type NotificationPreferenceEvent = EventOf<typeof notificationPreferenceEvents>;
 
 const given = specify(notificationPreference);
 const userId = UserId.parse("7d4f4c0e-7f55-4c6c-9a35-0d4bb5f2ab01");

@@ -1,6 +1,9 @@
 import { recovery } from "../../../src/commands/user/recovery.ts";
-import type { RecoveryEvent } from "../../../src/events/user/recovery.ts";
+import type { EventOf } from "../../../src/events/core/event.ts";
+import type { recoveryEvents } from "../../../src/events/user/recovery.ts";
 import { specify } from "../../support/app/decider.ts";
+
+type RecoveryEvent = EventOf<typeof recoveryEvents>;
 
 const given = specify(recovery);
 const at = (minute: number) =>

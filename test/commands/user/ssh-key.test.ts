@@ -1,10 +1,13 @@
 import { sshKey, sshKeysMax } from "../../../src/commands/user/ssh-key.ts";
+import type { EventOf } from "../../../src/events/core/event.ts";
 import { SshKeyId, UserId } from "../../../src/events/core/ids.ts";
 import { Sealed } from "../../../src/events/core/sealed.ts";
-import type { SshKeyEvent } from "../../../src/events/user/ssh-key.ts";
+import type { sshKeyEvents } from "../../../src/events/user/ssh-key.ts";
 import { deterministicId } from "../../../src/platform/deterministic-id.ts";
 import { specify } from "../../support/app/decider.ts";
 import { at } from "../../support/app/history.ts";
+
+type SshKeyEvent = EventOf<typeof sshKeyEvents>;
 
 const given = specify(sshKey);
 const userId = UserId.parse("0b9f2d3a-6f0e-4c35-8a9e-0d1f2a3b4c5d");
