@@ -10,7 +10,7 @@ import { openEventStore } from "../../../src/platform/event-store/eventstoredb.t
 import { recordedOf } from "../../../src/platform/event-store/eventstoredb-record.ts";
 import { eventsIn } from "../../../src/platform/event-store/page-events.ts";
 import { readPages } from "../../../src/platform/event-store/page-reader.ts";
-import { testEventStore } from "../../support/store/event-store.ts";
+import { itOfEmbedded, testEventStore } from "../../support/store/event-store.ts";
 import { storedEvent, storedEventCases } from "../../support/store/stored-events.ts";
 import { collect, newEvent, newStream } from "../../support/store/test-event.ts";
 
@@ -108,7 +108,7 @@ describe("reading in pages", () => {
     await both((of) => of.readAll());
   });
 
-  it("takes few messages", async () => {
+  itOfEmbedded("takes few messages", async () => {
     let pages = 0;
     const client = clientOf(url);
     for await (const page of readPages(client, {})) pages += page.length > 0 ? 1 : 0;
