@@ -85,10 +85,10 @@ function matching(
   if (q !== undefined) {
     // Another expression than that of the index keeps the planner from it.
     const end = isSmall ? " || ''" : "";
-    query.whereRaw(
-      `(public.folded(title)${end} like ? or public.folded(description)${end} like ?)`,
-      [partPattern(q), partPattern(q)],
-    );
+    query.whereRaw(`(public.folded(title)${end} ~ ? or public.folded(description)${end} ~ ?)`, [
+      partPattern(q),
+      partPattern(q),
+    ]);
   }
   return query;
 }

@@ -126,7 +126,7 @@ function narrow(query: Knex.QueryBuilder, filter: MergeRequestFilter): void {
   if (updatedAfter !== undefined) query.where("updated_at", ">", updatedAfter);
   if (q !== undefined) {
     const part = partPattern(q);
-    query.whereRaw("(public.folded(title) like ? or public.folded(description) like ?)", [
+    query.whereRaw("(public.folded(title) ~ ? or public.folded(description) ~ ?)", [
       part,
       part,
     ]);

@@ -56,7 +56,7 @@ export async function listLivePackages(
   const each = (registryId: string) => {
     const own = db("package").where("registry_id", registryId).whereRaw("is_live");
     if (from !== undefined) own.whereRaw("(name, id) >= (?, ?::uuid)", [from.name, from.id]);
-    if (text !== "") own.whereRaw("public.folded(name) like ?", [partPattern(text)]);
+    if (text !== "") own.whereRaw("public.folded(name) ~ ?", [partPattern(text)]);
     return own.select("name", "id");
   };
   const page = firstOfEach(db, registryIds, each, { order: byName, limit, offset });

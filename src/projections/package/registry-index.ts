@@ -146,7 +146,7 @@ export async function searchNames(
     `with found as materialized (
        select lower(p.name) as key, min(p.name) as name
          from package p
-        where p.registry_id = any(?::text[]) and p.is_live and public.folded(p.name) like ?
+        where p.registry_id = any(?::text[]) and p.is_live and public.folded(p.name) ~ ?
         group by lower(p.name))
      select (select count(*) from found) as total,
             array(select name from found order by key limit ? offset ?) as names`,

@@ -24,7 +24,7 @@ export function listEnvironments(
   const found = () => {
     const query = db("environment").where({ project_id });
     if (state !== undefined) query.whereIn("state", state);
-    if (q !== undefined) query.whereRaw("public.folded(name) like ?", [partPattern(q)]);
+    if (q !== undefined) query.whereRaw("public.folded(name) ~ ?", [partPattern(q)]);
     return query;
   };
   return partOf(

@@ -297,7 +297,7 @@ function narrowed(
   if (forkedFrom !== undefined) query.where("project.forked_from_id", forkedFrom);
   if (publicOnly === true) query.where("project.is_private", false);
   if (title !== undefined) {
-    query.whereRaw("public.folded(project.title) like ?", [partPattern(title)]);
+    query.whereRaw("public.folded(project.title) ~ ?", [partPattern(title)]);
   }
 }
 

@@ -165,7 +165,7 @@ export async function listMembers(
       .whereIn("app_user.id", everybody())
       .where((either) => either.where("app_user.id", ownerId).orWhereNull("app_user.forgotten_at"));
     if (alias !== undefined) {
-      query.whereRaw("public.folded(app_user.alias) like ?", [partPattern(alias)]);
+      query.whereRaw("public.folded(app_user.alias) ~ ?", [partPattern(alias)]);
     }
     return query;
   };

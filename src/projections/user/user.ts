@@ -198,7 +198,7 @@ export async function listUsers(
         if (email !== undefined) query.whereRaw("lower(email) = lower(?)", [email.trim()]);
         if (part === undefined) return;
         const pattern = partPattern(part);
-        query.whereRaw("(public.folded(alias) like ? or public.folded(email) like ?)", [
+        query.whereRaw("(public.folded(alias) ~ ? or public.folded(email) ~ ?)", [
           ...[pattern, pattern],
         ]);
       });

@@ -2,6 +2,7 @@ import { expect } from "chai";
 
 import { startTestApp } from "../../../support/app/app.ts";
 import { issueClient } from "../../../support/app/issue.ts";
+import { ratio } from "../../../support/app/measure.ts";
 
 const app = await startTestApp();
 const anna = await app.givenUser("anna");
@@ -137,6 +138,17 @@ describe("the issues of a project", () => {
       expect(ids, part).to.deep.equal([localId]);
     }
     expect((await other.list(`?q=${encodeURIComponent("cafe ")}`)).ids).to.deep.equal([]);
+  });
+
+  it("take a time for a search that does not grow with the length of what is looked for", async () => {
+    await app.givenProject(anna, "long", { private: false });
+    const long = issueClient(app, anna, "anna/long");
+    const description = "a".repeat(60_000);
+    for (let n = 0; n < 10; n += 1) await long.created({ title: `Long ${n}`, description });
+    const search = (q: string) => async () => expect((await long.list(`?q=${q}`)).ids).to.be.empty;
+    const [hard, plain] = [search(`${"a".repeat(250)}b`), search("zzz")];
+    await hard();
+    expect(await ratio(hard, plain, 3)).to.be.below(4);
   });
 
   it("refuse filters that are malformed", async () => {
