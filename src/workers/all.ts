@@ -31,6 +31,7 @@ import {
 } from "./merge-request/number.ts";
 import { mergeRequestPipeline, mergeRequestPipelineWorker } from "./merge-request/pipeline.ts";
 import { mergeRequestPush, mergeRequestPushWorker } from "./merge-request/push-option.ts";
+import { mergeRequestRetarget, mergeRequestRetargetWorker } from "./merge-request/retarget.ts";
 import { mergeRequestSource, mergeRequestSourceWorker } from "./merge-request/source-move.ts";
 import { sweepPackageTrash } from "./package/trash-sweep.ts";
 import { pipelineAdvance, pipelineAdvanceWorker } from "./pipeline/advance-worker.ts";
@@ -93,6 +94,7 @@ export const allReactors: readonly Reactor[] = [
   mergeRequestPipeline,
   mergeRequestPush,
   mergeRequestPushed,
+  mergeRequestRetarget,
   mergeRequestSource,
   mirrorReactor,
   pipelineAdvance,
@@ -127,6 +129,7 @@ export const allWorkers: readonly Worker[] = [
   mergeRequestPushWorker,
   mergeRequestPushedWorker,
   mergeRequestPushedEndWorker,
+  mergeRequestRetargetWorker,
   mergeRequestSourceWorker,
   mirrorSyncWorker,
   blobCollectionWorker,

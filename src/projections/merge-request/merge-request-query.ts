@@ -73,6 +73,19 @@ export async function openIntoFrom(
     );
 }
 
+/** The request of the project that was merged last from one of its branches. */
+export async function lastMergedFrom(
+  db: Knex,
+  { projectId, branch }: Readonly<{ projectId: string; branch: string }>,
+): Promise<MergeRequestRow | undefined> {
+  const [row] = await mergeRequests(db)
+    .where({ source_project_id: projectId, source_branch: branch, status: "MERGED" })
+    .where("project_id", projectId)
+    .orderBy("merged_at", "desc")
+    .limit(1);
+  return row;
+}
+
 export type MergeRequestFilter = Readonly<{
   projectId: string;
   /** Any of them. */
@@ -126,10 +139,7 @@ function narrow(query: Knex.QueryBuilder, filter: MergeRequestFilter): void {
   if (updatedAfter !== undefined) query.where("updated_at", ">", updatedAfter);
   if (q !== undefined) {
     const part = partPattern(q);
-    query.whereRaw("(public.folded(title) ~ ? or public.folded(description) ~ ?)", [
-      part,
-      part,
-    ]);
+    query.whereRaw("(public.folded(title) ~ ? or public.folded(description) ~ ?)", [part, part]);
   }
 }
 
