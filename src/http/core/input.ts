@@ -31,10 +31,10 @@ export type Input = Readonly<{
 export function readInput(route: Route, ctx: Context, json: unknown): Input {
   const given = givenQuery(ctx);
   const query = route.query && check(route.query, given);
-  const page = route.list === undefined ? undefined : check(pageQuery(route.pageSize), ctx.query);
+  const page = route.list === undefined ? undefined : check(pageQuery(route.pageSize), given);
   const body = route.body && check(route.body, json);
-  const asOf = route.asOf && check(AsOfQuery, ctx.query);
-  const errors = [...[query, page, body, asOf].flatMap(errorsOf), ...asOfErrors(route, ctx)];
+  const asOf = route.asOf && check(AsOfQuery, given);
+  const errors = [...[query, page, body, asOf].flatMap(errorsOf), ...asOfErrors(route, given)];
   if (errors.length > 0) throw invalid(errors);
   return {
     query: dataOf(query),
@@ -44,8 +44,10 @@ export function readInput(route: Route, ctx: Context, json: unknown): Input {
   };
 }
 
+type Given = Readonly<Record<string, unknown>>;
+
 /** Clients that fill a template of a URL send `q=` for no filter; a parameter without a value is none. */
-function givenQuery({ query }: Context): Readonly<Record<string, unknown>> {
+function givenQuery({ query }: Context): Given {
   return Object.fromEntries(Object.entries(query).filter(([, value]) => value !== ""));
 }
 
@@ -58,9 +60,9 @@ function errorsOf(checked: Checked<unknown> | undefined): readonly FieldError[] 
 }
 
 /** A client that requests the past must not get the present instead. */
-function asOfErrors({ method, asOf }: Route, { query }: Context): readonly FieldError[] {
+function asOfErrors({ method, asOf }: Route, given: Given): readonly FieldError[] {
   const isOfToday = method === "get" && asOf === undefined;
-  if (!isOfToday || query["asOf"] === undefined) return [];
+  if (!isOfToday || given["asOf"] === undefined) return [];
   const message = "This operation answers only as it is now.";
   return [{ field: "asOf", code: "as_of.not_here", message }];
 }

@@ -17,7 +17,7 @@ import {
 } from "./answer.ts";
 import { answerAsOf } from "./as-of-answer.ts";
 import type { Deps } from "./deps.ts";
-import { envelope, type Listed } from "./paging.ts";
+import { envelope, type Listed, pageHeaders } from "./paging.ts";
 import type { HandlerInput, Route } from "./route.ts";
 
 type Params = Readonly<Record<string, unknown>>;
@@ -87,13 +87,14 @@ export async function resolveOwner(
 /**
  * Runs the handler and makes the answer on the wire of what it gives back.
  *
+ * @param url of the request, whole
  * @param until of a route that declares `asOf`: answers as it was then
  */
 export async function runRoute(
   route: Route,
   input: HandlerInput,
   deps: Deps,
-  until?: Until,
+  { url, until }: Readonly<{ url: string; until: Until | undefined }>,
 ): Promise<Answer> {
   const { reply, list } = route;
   const status = route.status ?? 200;
@@ -102,13 +103,16 @@ export async function runRoute(
   // The declared reply is "stream", so the handler's type was StreamReply.
   if (reply === "stream") return streamAnswer(status, result as StreamReply);
   if (result instanceof Streamed) return streamAnswer(status, result.reply);
-  if (list === undefined) return jsonAnswer(status, result);
-  invariant(input.page !== undefined, "a list is always requested by page");
+  const answered = list === undefined ? result : wholeList(list, input, result);
+  const answer = jsonAnswer(status, answered);
+  if (route.method !== "get") return answer;
+  return { ...answer, headers: { ...answer.headers, ...pageHeaders(answered, url) } };
+}
+
+function wholeList(list: string, { page }: HandlerInput, result: unknown) {
+  invariant(page !== undefined, "a list is always requested by page");
   // The declaration has a list, so the handler's type was Listed.
-  const encoded = result as Listed<unknown>;
-  const answer = jsonAnswer(status, envelope(list, input.page, encoded));
-  const headers = { ...answer.headers, "X-Total-Count": String(encoded.totalElements) };
-  return { ...answer, headers };
+  return envelope(list, page, result as Listed<unknown>);
 }
 
 /** Runs the handler; what it gives back holds nothing but what the reply declares. */

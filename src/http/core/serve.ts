@@ -97,7 +97,7 @@ async function serveInOrder(
         route,
         { params: matched.params, ...input, request } as HandlerInput,
         using,
-        input.asOf,
+        { url: deps.publicUrl + ctx.originalUrl, until: input.asOf },
       );
     };
     const answer =

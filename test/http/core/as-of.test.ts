@@ -179,7 +179,7 @@ describe("a GET at a time", () => {
   });
 
   it("refuses what is neither a time nor a position", async () => {
-    const wrong = ["", "yesterday", "-1", "2026-13-01", 2n ** 63n, "2026-01-01T00:00:00"];
+    const wrong = ["yesterday", "-1", "2026-13-01", 2n ** 63n, "2026-01-01T00:00:00"];
     for (const asOf of [...wrong, "0000-01-01", "0001-01-01T00:00:00+01:00"]) {
       const answer = await get(`${base}/issue${as(asOf)}`);
       expect(answer.status, String(asOf)).to.equal(422);

@@ -128,6 +128,7 @@ function documentOf(routes: readonly Route[], { paths, problem, writer }: Parts)
       headers: {
         RequestId: header("Given by the caller or made; names the request in every log.", "string"),
         TotalCount: header("How many there are in all.", "integer"),
+        Link: header("Other pages of the list, as in RFC 8288.", "string"),
         ETag: header("For If-None-Match.", "string"),
       },
       securitySchemes: {
@@ -337,7 +338,10 @@ function success(route: Route, writer: SchemaWriter): Json {
   const headers = {
     "X-Request-Id": { $ref: "#/components/headers/RequestId" },
     ...(method === "get" && { ETag: { $ref: "#/components/headers/ETag" } }),
-    ...(list !== undefined && { "X-Total-Count": { $ref: "#/components/headers/TotalCount" } }),
+    ...(list !== undefined && {
+      "X-Total-Count": { $ref: "#/components/headers/TotalCount" },
+      Link: { $ref: "#/components/headers/Link" },
+    }),
   };
   if (reply === "empty") return { description: "Done.", headers };
   if (reply === "stream") {
