@@ -66,7 +66,7 @@ export const protection: Slice<ProtectionState, ProtectionCommand, typeof protec
       }
       case "RequestApply": {
         const { type: _, by: requestedById, at: requestedAt, ...rest } = command;
-        const data = { ...rest, requestedById, requestedAt };
+        const data = { ...rest, keepsStricter: true, requestedById, requestedAt };
         return [{ type: "ProtectionApplyRequested", data }];
       }
       case "RecordApplied": {

@@ -68,6 +68,8 @@ export const protectionEvents = {
     parentId: z.uuid(),
     parentType: ParentType,
     kind: ProtectionKind,
+    /** A rule of a project for the same template is not weakened; of earlier releases it is replaced. */
+    keepsStricter: z.boolean().optional(),
     requestedById: UserId,
     requestedAt: IsoInstant,
   }),

@@ -130,7 +130,7 @@ describe("applying rules from above", () => {
       .when({ type: "RequestApply", ...request, by, at })
       .gives({
         type: "ProtectionApplyRequested",
-        data: { ...request, requestedById: by, requestedAt: at },
+        data: { ...request, keepsStricter: true, requestedById: by, requestedAt: at },
       });
   });
 

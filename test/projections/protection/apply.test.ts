@@ -58,13 +58,13 @@ const ruleOf = (ruleId: string, parentId: string, rule: ProtectionRule): Written
     data: { ruleId, parentId, parentType: "PROJECT", rule, createdById: by, createdAt: at },
   },
 ];
-const apply = (id = applyId): Written => [
+const apply = (id = applyId, over: object = {}): Written => [
   protectionStream(company),
   {
     type: "ProtectionApplyRequested",
     data: {
       ...{ applyId: id, parentId: company, parentType: "COMPANY", kind: "TAG" },
-      ...{ requestedById: by, requestedAt: at },
+      ...{ requestedById: by, requestedAt: at, ...over },
     },
   },
 ];
@@ -107,6 +107,38 @@ describe("applying rules of a company to its projects", () => {
       { id: first, rule: above },
       { id: second, rule: other },
     ]);
+  });
+
+  it("leaves what is stricter in the rule of a project for the same template", async () => {
+    const template = "main";
+    const [own, over] = [
+      { allowedToPush: "NO_ONE", allowedToMerge: "DEVELOPER", allowForcePush: true },
+      { allowedToPush: "ADMINS", allowedToMerge: "ADMINS", allowForcePush: false },
+    ] as const;
+    const both = { allowedToPush: "NO_ONE", allowedToMerge: "ADMINS", allowForcePush: false };
+    for (const [mine, theirs] of [
+      [own, over],
+      [over, own],
+    ] as const) {
+      const id = deterministicId("own");
+      await run(
+        history(
+          ...world,
+          ruleOf(deterministicId("over"), company, { kind: "BRANCH", template, ...theirs }),
+          ruleOf(id, direct, { kind: "BRANCH", template, ...mine }),
+          apply(applyId, { kind: "BRANCH", keepsStricter: true }),
+        ),
+      );
+      const rule = { kind: "BRANCH", template, ...both };
+      expect(await rulesOf(direct)).to.deep.equal([{ id, rule }]);
+    }
+  });
+
+  it("keeps a tag that nobody may create", async () => {
+    const own = { ...above, allowToCreate: "NO_ONE" } as const;
+    const id = deterministicId("own");
+    await run(history(...world, ruleOf(id, direct, own), apply(applyId, { keepsStricter: true })));
+    expect(await rulesOf(direct)).to.deep.equal([{ id, rule: own }]);
   });
 
   it("follows transfers of projects and teams, and leaves later projects alone", async () => {

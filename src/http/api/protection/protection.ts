@@ -135,7 +135,7 @@ function apply(ownerScope: OwnerScope, of: KindOfProtection): Route {
     operationId: `apply${ownerScope.noun}${of.noun}s`,
     summary: `Give every project of a ${ownerScope.resource} its ${of.text}s`,
     description:
-      "In force with the answer. A rule of a project for the same template is replaced, others stay.",
+      "In force with the answer. A rule of a project for the same template becomes the stricter of both, others stay.",
     status: 204,
     reply: "empty",
     async handle({ request }, deps) {
