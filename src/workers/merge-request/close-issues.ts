@@ -60,12 +60,14 @@ export async function closeIssuesOf(
   }
 }
 
+const merges: ReadonlySet<string> = new Set(["MergeRequestMerged", "MergeRequestMergedByPush"]);
+
 async function mergedEvent(
   store: CloseDeps["store"],
   mergeRequestId: string,
 ): Promise<Recorded | undefined> {
   for await (const recorded of store.readStreamBackwards(mergeRequestStream(mergeRequestId))) {
-    if (decode(mergeRequestEvents, recorded).type === "MergeRequestMerged") return recorded;
+    if (merges.has(decode(mergeRequestEvents, recorded).type)) return recorded;
   }
   return undefined;
 }
