@@ -86,7 +86,10 @@ async function broughtOtherwise(
   const merged = await checkMerge(repository, { ours: after, theirs: source }, kept);
   // A merge would still bring something.
   if (merged.conflicts === undefined && merged.treeId !== (await treeOf(after))) return undefined;
-  const squash = await squashed(repository, before, source);
+  const { baseId, baseTree, sourceTree } = await compareHeads(repository, before, source);
+  // Commits that change nothing have no patch to be known by: all of them look the same.
+  if (baseTree === sourceTree) return undefined;
+  const squash = baseId === null ? undefined : await squashed(repository, baseId, sourceTree);
   for (const head of squash === undefined ? [source] : [source, squash]) {
     const isIn = async (upstream: string) =>
       (await hasSameChanges(repository, { upstream, head, before })) === true;
@@ -103,11 +106,9 @@ async function broughtOtherwise(
 /** A commit that no ref leads to: what the source changes, in one. The same each time. */
 async function squashed(
   repository: Repository,
-  before: string,
-  source: string,
-): Promise<string | undefined> {
-  const { baseId, baseTree, sourceTree } = await compareHeads(repository, before, source);
-  if (baseId === null || baseTree === sourceTree) return undefined;
+  baseId: string,
+  sourceTree: string,
+): Promise<string> {
   const by = { author: nobody, committer: nobody, message: "squash" };
   const commit = newCommit({ treeId: sourceTree, parentIds: [baseId], ...by });
   await writeLooseObjects(repository, [await looseObject(commit)]);

@@ -107,6 +107,18 @@ describe("a push to the target that does not merge a request", () => {
     expect(await status()).to.equal("OPENED");
   });
 
+  it("brings an empty commit, as the request does", async () => {
+    await given.world.post(anna, "/merge-request/1/close");
+    await inCopy("checkout", "--quiet", "-b", "begun", "main");
+    await inCopy("commit", "--quiet", "--allow-empty", "-m", "Begin");
+    await push(anna, "begun");
+    await given.world.open({ sourceBranch: { id: "begun" } });
+    await inCopy("checkout", "--quiet", "main");
+    await inCopy("commit", "--quiet", "--allow-empty", "-m", "Trigger");
+    await push(bob, "main");
+    expect(await status(2)).to.equal("OPENED");
+  });
+
   it("came before the request was opened", async () => {
     await given.world.post(anna, "/merge-request/1/close");
     const [other] = await given.world.branch({ "other.txt": "o\n" });
