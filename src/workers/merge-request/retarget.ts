@@ -5,7 +5,7 @@ import { decode } from "../../events/core/decode.ts";
 import type { Recorded } from "../../events/core/event.ts";
 import { idInStream } from "../../events/core/stream.ts";
 import { bySystem } from "../../events/core/system.ts";
-import { repositoryEvents } from "../../events/repository/repository.ts";
+import { branchPrefix, repositoryEvents } from "../../events/repository/repository.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { approvalConfigurationOf } from "../../projections/merge-request/approval-rule.ts";
@@ -16,7 +16,7 @@ import {
 } from "../../projections/merge-request/merge-request-query.ts";
 import type { MergeRequestRow } from "../../projections/merge-request/merge-request-row.ts";
 import { findProjectById, type ProjectRow } from "../../projections/project/project.ts";
-import { findRef } from "../../projections/repository/git-ref.ts";
+import { findRef, headBeforeDeletion } from "../../projections/repository/git-ref.ts";
 import type { WorkerDeps } from "../../services/core/deps.ts";
 import { rulesOf } from "../../services/merge-request/approver.ts";
 import type { Reactor } from "../core/reactor.ts";
@@ -75,7 +75,9 @@ async function mergedInto(
   for (let level = 0; level < levelsMax; level += 1) {
     if ((await findRef(db, projectId, "branch", branch)) !== undefined) return merged;
     merged = await lastMergedFrom(db, { projectId, branch });
-    if (merged === undefined) return undefined;
+    const head = await headBeforeDeletion(db, projectId, branchPrefix + branch);
+    // A branch of that name may have been made anew since, and removed without a merge.
+    if (merged === undefined || head !== merged.source_commit) return undefined;
     branch = merged.target_branch;
   }
   return undefined;

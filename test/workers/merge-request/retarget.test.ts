@@ -1,4 +1,10 @@
 import { expect } from "chai";
+
+import { repositoryStream } from "../../../src/events/repository/repository.ts";
+import {
+  mergeRequestRetarget,
+  mergeRequestRetargetWorker,
+} from "../../../src/workers/merge-request/retarget.ts";
 import { startTestApp } from "../../support/app/app.ts";
 import { eventually } from "../../support/app/eventually.ts";
 import { git } from "../../support/git/git.ts";
@@ -20,6 +26,18 @@ beforeEach(async () => {
 const upper = async () => (await world.get(anna, "/merge-request/2")).body;
 const goesTo = (branch: string) =>
   eventually(async () => idOf((await upper())["targetBranch"]) === branch);
+
+/** Reacts to every event of a type in the repository, however often it was done before. */
+async function reactTo(type: string): Promise<void> {
+  const deps = { ...app.deps, outbound: undefined as never, proxy: undefined as never };
+  const { signal } = new AbortController();
+  for await (const event of app.platform.store.readStream(repositoryStream(world.project.id))) {
+    if (event.type !== type) continue;
+    for (const { data } of await mergeRequestRetarget.react(event, deps)) {
+      await mergeRequestRetargetWorker.runJob(data, deps, signal);
+    }
+  }
+}
 
 describe("a request into a branch that is merged and removed", () => {
   it("goes into the target of that, in the name of who merged", async () => {
@@ -46,10 +64,18 @@ describe("a request into a branch that is merged and removed", () => {
     await goesTo("main");
   });
 
-  it("stays where the branch is removed without a merge", async () => {
+  it("stays where a branch of that name is removed without a merge", async () => {
+    await world.post(bob, "/merge-request/1/merge", { removeSourceBranch: true });
+    await goesTo("main");
+    // Made anew, and given up.
+    await world.push("feature", { "again.txt": "again\n" });
+    await git(world.copy, "checkout", "--quiet", "-b", "third", "feature");
+    await world.push("third", { "third.txt": "3\n" });
+    await world.open({ sourceBranch: { id: "third" }, targetBranch: { id: "feature" } });
     await git(world.copy, "push", "--quiet", "origin", ":feature");
-    await world.post(anna, "/merge-request/1/close");
-    await git(world.copy, "push", "--quiet", "origin", "feature");
-    expect(idOf((await upper())["targetBranch"])).to.equal("feature");
+    await reactTo("BranchDeleted");
+    expect(idOf((await world.get(anna, "/merge-request/3")).body["targetBranch"])).to.equal(
+      "feature",
+    );
   });
 });
