@@ -46,12 +46,22 @@ export async function openMergeRequestsFrom(
 /** Those that are open into a branch, newest first. */
 export async function newestOpenInto(
   db: Knex,
-  target: Readonly<{ projectId: string; branch: string; countMax: number }>,
+  target: Readonly<{
+    projectId: string;
+    branch: string;
+    /** A position of the log. */
+    openedBefore?: bigint;
+    countMax: number;
+  }>,
 ): Promise<readonly MergeRequestRow[]> {
-  return mergeRequests(db)
-    .where({ project_id: target.projectId, status: "OPENED", target_branch: target.branch })
-    .orderBy("created_at", "desc")
-    .limit(target.countMax);
+  const query = mergeRequests(db).where({
+    project_id: target.projectId,
+    status: "OPENED",
+    target_branch: target.branch,
+  });
+  if (target.openedBefore !== undefined)
+    query.where("created_position", "<", String(target.openedBefore));
+  return query.orderBy("created_at", "desc").limit(target.countMax);
 }
 
 /** Those that are open into a branch from one of the commits. */

@@ -15,7 +15,7 @@ import {
 
 export const gitRefProjection = defineReadModel({
   name: "git_ref",
-  version: 3,
+  version: 4,
   tables: [refs, refChanges, repositories],
   events: { ...repositoryEvents, ...purgeEvents },
   effects: {

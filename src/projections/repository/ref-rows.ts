@@ -92,7 +92,7 @@ export const refChanges = defineTable({
     changed_at: "timestamptz",
   },
   key: ["project_id", "revision"],
-  lateIndexes: ["(project_id, push_id)"],
+  lateIndexes: ["(project_id, push_id)", "(project_id, ref, revision)"],
 });
 
 export type GitRefChangeRow = RowOf<typeof refChanges>;

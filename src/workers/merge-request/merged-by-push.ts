@@ -6,6 +6,7 @@ import { ObjectId, UserId } from "../../events/core/ids.ts";
 import { idInStream } from "../../events/core/stream.ts";
 import { repositoryEvents } from "../../events/repository/repository.ts";
 import type { Job } from "../../platform/queue/queue.ts";
+import { Refusal } from "../../platform/refusal.ts";
 import {
   findBegunMerges,
   findMergeRequestById,
@@ -51,7 +52,8 @@ async function pushJob(event: Recorded, deps: WorkerDeps): Promise<readonly Job[
   const { branch, before, after, changedById, changedAt } = data;
   const projectId = idInStream(event.stream);
   await deps.visible(event.position);
-  const [open] = await newestOpenInto(deps.db, { projectId, branch, countMax: 1 });
+  const openedBefore = event.position;
+  const [open] = await newestOpenInto(deps.db, { projectId, branch, openedBefore, countMax: 1 });
   if (open === undefined) return [];
   const of = { projectId, branch, before, after, changedById, changedAt };
   const { push: _, ...metadata } = event.metadata;
@@ -78,7 +80,7 @@ type Payload = z.output<typeof Payload>;
 
 export const mergeRequestPushedWorker = defineWorker({
   queue: pushed,
-  concurrency: 1,
+  concurrency: 2,
   payload: Payload,
   async run(payload, deps: WorkerDeps, signal) {
     const { projectId, branch, before, after, position, metadata } = payload;
@@ -89,19 +91,27 @@ export const mergeRequestPushedWorker = defineWorker({
     if (brought.length === 0) return;
     const into = { projectId, branch };
     const from = await openIntoFrom(deps.db, into, brought);
-    const newest = await newestOpenInto(deps.db, { ...into, countMax: comparedMax });
+    // What was opened later had nothing of this push before it.
+    const of = { ...into, openedBefore: position, countMax: comparedMax };
+    const newest = await newestOpenInto(deps.db, of);
     // The merge that moved the branch is recorded as what it is.
     const begun = await findBegunMerges(deps.db, [metadata.commandId]);
     const own = new Set(begun.map(({ merge_request_id }) => merge_request_id));
     const rows = new Map([...from, ...newest].map((row) => [row.id, row]));
     const endsAt = deps.now().getTime() + comparingMsMax;
+    let failure: unknown;
     for (const [index, row] of [...rows.values()].entries()) {
       signal.throwIfAborted();
-      // What was opened later had nothing of this push before it.
       if (own.has(row.id) || row.created_position > position) continue;
-      if (index >= from.length && deps.now().getTime() > endsAt) return;
-      await look(deps, repository, row, payload);
+      if (index >= from.length && deps.now().getTime() > endsAt) break;
+      try {
+        await look(deps, repository, row, payload);
+      } catch (error) {
+        // The newest version of this one has no room in the project. The others are compared all the same.
+        if (!(error instanceof Refusal) || error.kind !== "unprocessable") failure ??= error;
+      }
     }
+    if (failure !== undefined) throw failure;
   },
 });
 

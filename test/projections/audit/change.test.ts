@@ -33,6 +33,7 @@ const beginningsAndEnds = new Set(
 /** Of these the type itself says what was and what is. */
 const switches = new Set([
   "MergeRequestAutoMergeSet",
+  "MergeRequestMergedByPush",
   "ContainerTagSet",
   "PackageTagSet",
   "WebhookSwitchedOff",
