@@ -145,7 +145,9 @@ async function renewedHead(
   const { baseId } = await compareHeads(repository, targetHead, sourceCommit);
   if (baseId === targetHead) return sourceCommit;
   const ref = branchPrefix + source_branch;
-  const check = { ref, before: sourceCommit, after: sourceCommit };
+  // A rebase forces the branch. What may not be done is refused before anything is made in the repository of the target.
+  const after = way === "REBASE" ? targetHead : sourceCommit;
+  const check = { ref, before: sourceCommit, after };
   await mustBeAllowed(deps, source, own, [check]);
   if (baseId === sourceCommit) return targetHead;
   const committer = identLine(await accountIdent(deps.db, userId), deps.now());
