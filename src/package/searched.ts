@@ -13,23 +13,29 @@ export type Searched = Readonly<{
 }>;
 
 const wordsLengthMax = 4_000;
+const typeLengthMax = 200;
+const typesMax = 20;
 
 const text = z.string().catch("");
 const textsOf = z.array(z.string()).catch([]);
-const NugetMetadata = z.object({
-  fields: z
-    .object({ title: text, tags: text, summary: text, description: text })
-    .catch({ title: "", tags: "", summary: "", description: "" }),
-  packageTypes: textsOf,
-  dependencyGroups: z
-    .array(z.object({ dependencies: z.array(z.object({ range: text })).catch([]) }))
-    .catch([]),
-});
-const Manifest = z.object({ description: text, keywords: textsOf, type: text });
+const noFields = { title: "", tags: "", summary: "", description: "" };
+const NugetMetadata = z
+  .object({
+    fields: z.object({ title: text, tags: text, summary: text, description: text }).catch(noFields),
+    packageTypes: textsOf.transform((types) => types.slice(0, typesMax)),
+    dependencyGroups: z
+      .array(z.object({ dependencies: z.array(z.object({ range: text })).catch([]) }))
+      .catch([]),
+  })
+  .catch({ fields: noFields, packageTypes: [], dependencyGroups: [] });
+const Manifest = z
+  .object({ description: text, keywords: textsOf, type: text })
+  .catch({ description: "", keywords: [], type: "" });
 
 export const prereleaseTrait = "prerelease";
 export const semVer2Trait = "semver2";
-export const typeTrait = (type: string): string => `type=${encodeURIComponent(type.toLowerCase())}`;
+export const typeTrait = (type: string): string =>
+  `type=${encodeURIComponent(clipText(storableText(type), typeLengthMax).toLowerCase())}`;
 
 type NugetFile = Readonly<{ version: string; metadata: z.output<typeof NugetMetadata> }>;
 

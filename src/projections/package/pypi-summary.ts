@@ -19,7 +19,9 @@ const requiresPythonLengthMax = 1_000;
 
 /** @param metadata of a file, JSON */
 export function pypiSummary(metadata: string): PypiSummary {
-  const { requiresPython, text } = PypiMetadata.parse(JSON.parse(metadata));
+  const { requiresPython, text } = PypiMetadata.catch({ requiresPython: null, text: null }).parse(
+    JSON.parse(metadata),
+  );
   const isLong = requiresPython !== null && requiresPython.length > requiresPythonLengthMax;
   return {
     requiresPython: isLong ? null : requiresPython,
