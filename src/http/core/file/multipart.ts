@@ -74,6 +74,7 @@ export async function receiveFiles<Taken extends TakenFile>(
     // A part without a name has no key, whatever the parser's types say.
     const onFile = (key: string | undefined, stream: BusboyFileStream, fileName?: string): void => {
       if (form.ignoresFurther === true && takes.length > 0) {
+        stream.on("error", () => undefined);
         stream.resume();
         return;
       }
