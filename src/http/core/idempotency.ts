@@ -244,13 +244,14 @@ const claimSql = `
       and kept.request_hash = excluded.request_hash)
   returning *`;
 
-/** A refusal of the handler is an answer like any other; what is our own fault is thrown on. */
+/** A refusal of the handler is an answer like any other; what is our own fault, or the line's, is thrown on. */
 async function attempt(keyed: Keyed, run: () => Promise<Answer>): Promise<Answer> {
   try {
     return await run();
   } catch (error) {
     const answer = problemAnswer(error, keyed.url, keyed.requestId);
-    if (answer.status >= 500 || answer.status === 429) throw error;
+    const isOfLine = [408, 429].includes(answer.status) || answer.code === "body.cut";
+    if (answer.status >= 500 || isOfLine) throw error;
     return answer;
   }
 }

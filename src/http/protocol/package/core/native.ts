@@ -7,6 +7,7 @@ import { neighbourhoodOf } from "../../../../platform/network.ts";
 import { Refusal } from "../../../../platform/refusal.ts";
 import type { RegistryRepositoryRow } from "../../../../projections/registry/repository.ts";
 import type { ApiLimit } from "../../../access/api-limit.ts";
+import type { Caller } from "../../../access/gate.ts";
 import { orNotFound } from "../../../api/package/request.ts";
 import { type Answer, send } from "../../../core/answer.ts";
 import { callAt, readMethod } from "../../../core/call-at.ts";
@@ -103,7 +104,7 @@ async function answer(
   const key = call.right === "write" ? ctx.get("idempotency-key") : "";
   const answer = async (): Promise<void> => {
     if (key === "") return send(ctx, await run(randomUUID(), deps), immutable.tag);
-    const keyed = { key, callerId: caller.userId ?? anonymousCallerOf(peerOf(ctx)), call };
+    const keyed = { key, caller, call };
     sendKept(ctx, await onceUnder(ctx, keyed, run, deps), type);
   };
   await asCaller(
@@ -113,18 +114,19 @@ async function answer(
   );
 }
 
-type UnderKey = Readonly<{ key: string; callerId: string; call: NativeCall }>;
+type UnderKey = Readonly<{ key: string; caller: Caller; call: NativeCall }>;
 
 /** A repeated upload is answered as the first was, where its own path would refuse it. */
 function onceUnder(
   ctx: Context,
-  { key, callerId, call: { operationId } }: UnderKey,
+  { key, caller, call: { operationId } }: UnderKey,
   run: (commandId: string, using: NativeDeps) => Promise<Answer>,
   deps: NativeDeps,
 ): Promise<Answer> {
   const of = {
     key,
-    callerId,
+    callerId: caller.userId ?? anonymousCallerOf(peerOf(ctx)),
+    jobProjectId: caller.job?.projectId,
     operationId,
     url: ctx.originalUrl,
     requestId: stateOf(ctx).requestId,
