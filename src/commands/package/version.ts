@@ -55,12 +55,20 @@ export type PackageVersionState =
       deletedAt: string | null;
       /** SHA-256 by file. */
       files: ReadonlyMap<PackageFileId, string>;
+      /** Deleted by themselves: where nothing may be overwritten, their paths stay taken. */
+      goneFiles: ReadonlySet<PackageFileId>;
       isYanked: boolean;
       /** Empty: it is not deprecated. */
       deprecation: string;
     }>;
 
-const empty = { deletedAt: null, files: new Map(), isYanked: false, deprecation: "" } as const;
+const empty = {
+  deletedAt: null,
+  files: new Map(),
+  goneFiles: new Set<PackageFileId>(),
+  isYanked: false,
+  deprecation: "",
+} as const;
 
 export const packageVersion: Slice<
   PackageVersionState,
@@ -129,7 +137,8 @@ export const packageVersion: Slice<
         return { ...state, files: new Map(state.files).set(event.data.fileId, event.data.sha256) };
       case "PackageFileDeleted": {
         const { fileId } = event.data;
-        return { ...state, files: new Map([...state.files].filter(([id]) => id !== fileId)) };
+        const files = new Map([...state.files].filter(([id]) => id !== fileId));
+        return { ...state, files, goneFiles: new Set(state.goneFiles).add(fileId) };
       }
       case "PackageVersionYanked":
         return { ...state, isYanked: true };
@@ -179,7 +188,8 @@ function store(
     const data = { ...file, packageId, previousSha256, replacedById: by, replacedAt: at };
     return [{ type: "PackageFileReplaced", data }];
   }
-  if (isOnly && state.files.size > 0) throw fileExists(file.name);
+  const isTaken = existing !== "replace" && state.goneFiles.has(file.fileId);
+  if (isTaken || (isOnly && state.files.size > 0)) throw fileExists(file.name);
   if (state.files.size >= packageFilesMax) throw tooManyFiles();
   return [stored];
 }

@@ -140,8 +140,13 @@ describe("a version of a package", () => {
     given(...past, stored(2), gone)
       .when(remove)
       .refuses("package_file.not_found");
+    for (const existing of ["refuse", "keep"] as const) {
+      given(...past, stored(2), gone)
+        .when({ ...store(1), existing })
+        .refuses("package_file.exists");
+    }
     given(...past, stored(2), gone)
-      .when({ ...store(1), existing: "refuse" })
+      .when(store(1))
       .gives(stored(1));
     given(...past)
       .when(remove)
