@@ -26,16 +26,21 @@ const metadataLengthMax = 100_000;
 export type PypiFile = PackageFileName &
   Readonly<{
     metadata: Readonly<{ requiresPython: string | null; text: string | null }>;
-    /** BLAKE2b of 256 bits, which clients send beside it and Node.js does not have. */
-    blake2b256: string;
+    /** BLAKE2b of 256 bits, which Node.js does not have; undefined when it was not wanted. */
+    blake2b256: string | undefined;
   }>;
 
 /**
  * What a wheel or a source archive is of, by its name and by its own metadata, which must agree.
  *
+ * @param wantsBlake2b its digest takes a second for each 50 MB or so
  * @throws Refusal 422
  */
-export async function readPypiFile(file: string, fileName: string): Promise<PypiFile> {
+export async function readPypiFile(
+  file: string,
+  fileName: string,
+  wantsBlake2b = false,
+): Promise<PypiFile> {
   if (!/^[A-Za-z0-9][A-Za-z0-9._+!-]{0,254}$/.test(fileName)) throw badFile("Its name is not one.");
   const isWheel = fileName.endsWith(".whl");
   const nameParts = (isWheel ? wheelForm : sourceForm).exec(fileName)?.groups;
@@ -65,7 +70,7 @@ export async function readPypiFile(file: string, fileName: string): Promise<Pypi
   const requiresPython = field("Requires-Python") || null;
   const shown = isWheel && text.length <= metadataLengthMax ? text : null;
   const metadata = { requiresPython, text: shown };
-  const blake2b256 = await blake2bOf(file);
+  const blake2b256 = wantsBlake2b ? await blake2bOf(file) : undefined;
   return { packageName, version, fileName, languageVersion: requiresPython, metadata, blake2b256 };
 }
 

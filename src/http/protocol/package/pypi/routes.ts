@@ -194,8 +194,10 @@ const upload: NativeCall = {
       take: async ({ path, fileName, content }) => {
         if (path !== fileName) throw disagrees("file name", path, fileName || "one");
         const inspect = async (file: string) => {
-          const { blake2b256, ...found } = await readPypiFile(file, fileName);
-          further["blake2b256"] = blake2b256;
+          // Clients send it before the file.
+          const wantsBlake2b = Boolean(fields.get("blake2_256_digest"));
+          const { blake2b256, ...found } = await readPypiFile(file, fileName, wantsBlake2b);
+          if (blake2b256 !== undefined) further["blake2b256"] = blake2b256;
           return found;
         };
         return await receive(content, { target, inspect }, request, deps);
