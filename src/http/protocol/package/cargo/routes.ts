@@ -183,7 +183,7 @@ const search: NativeCall = {
     const search = { registryIds, words: wordsIn(text), limit, offset: 0 };
     const { names, total } = await searchPackages(deps.db, search);
     const crates = await Promise.all(names.map((name) => foundCrate(name, repository, deps)));
-    return jsonAnswer(200, { crates, meta: { total } });
+    return jsonAnswer(200, { crates: crates.filter((crate) => crate), meta: { total } });
   },
 };
 
@@ -191,14 +191,16 @@ const search: NativeCall = {
 async function foundCrate(name: string, repository: RegistryRepositoryRow, deps: Deps) {
   for (const id of await packageIdsIn(repository, { type, name: cargoName(name) }, deps)) {
     const offered = await offeredVersions(deps.db, id);
-    const [highest] = [...offered].sort((a, b) => semver.compareBuild(b.version, a.version));
-    const [file] = highest === undefined ? [] : await filesOfVersion(deps.db, highest.id);
-    if (file === undefined) continue;
-    const document: unknown = JSON.parse(file.metadata ?? "{}");
-    const description = isRecord(document) ? (document["description"] ?? null) : null;
-    return { name, max_version: file.version, description };
+    for (const each of [...offered].sort((a, b) => semver.compareBuild(b.version, a.version))) {
+      const [file] = await filesOfVersion(deps.db, each.id);
+      // One that clients cannot read is not listed.
+      if (file === undefined) continue;
+      const document: unknown = JSON.parse(file.metadata ?? "{}");
+      const description = isRecord(document) ? (document["description"] ?? null) : null;
+      return { name, max_version: file.version, description };
+    }
   }
-  return { name, max_version: "0.0.0", description: null };
+  return undefined;
 }
 
 export const cargoType: RegistryType = {
