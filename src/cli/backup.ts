@@ -20,6 +20,7 @@ import { backupFormat, findManifest, type Manifest, writeManifest } from "./back
 import { hadBegun, settleRefsOf } from "./backup/settle-refs.ts";
 import { tableLines } from "./backup/tables.ts";
 import { CommandEnd, exits, onlyArgument, orInterrupted } from "./command-end.ts";
+import { LeftOut, ownEvents } from "./own-events.ts";
 import { keyCheckOf } from "./secret-key.ts";
 import { stopSignal } from "./stop-signal.ts";
 import { type Stores, withStores } from "./stores.ts";
@@ -86,11 +87,13 @@ async function writeBackup(
   const name = `${end ?? "empty"}-${randomBytes(4).toString("hex")}`;
   const tables = await writeLineFile(inside(directory, `tables-${name}`), tableLines(db), signal);
   const tree = new GrowingTree();
+  const leftOut = new LeftOut();
   const events = await writeLineFile(
     inside(directory, `events-${name}`),
-    linesUpTo(end, store.readAll(), tree),
+    linesUpTo(end, ownEvents(store, leftOut, { isPutBack: true }), tree),
     signal,
   );
+  leftOut.report();
   const blobs = await copyBlobs(stores, directory, signal);
   const repositories = await copyRepositories(stores, { directory, end: end ?? -1n, signal });
   for await (const file of filesBelow(path.join(config.dataDir, "ssh"))) {

@@ -1,15 +1,14 @@
 import { parseArgs } from "node:util";
 
 import type { Recorded } from "../events/core/event.ts";
-import type { EventStore } from "../platform/event-store/event-store.ts";
 import { exportEvents } from "../projections/audit/event-export.ts";
 import { sealedLine } from "../projections/audit/sealed-log.ts";
 import { CommandEnd } from "./command-end.ts";
 import { usageOf } from "./help.ts";
 import { keyLines } from "./keys-file.ts";
 import { writeLines } from "./lines.ts";
+import { LeftOut, ownEvents } from "./own-events.ts";
 import { type Stores, withStores } from "./stores.ts";
-import { printable, write } from "./write.ts";
 
 /**
  * `events export`: the whole log as JSON lines, personal data in clear where it still can be read; with
@@ -43,39 +42,18 @@ async function exportLog(args: readonly string[]): Promise<number> {
       await writeLines(keyLines(db, config.secretKey));
       return 0;
     }
-    const leftOut: LeftOut = { events: 0, first: undefined };
-    const readAll = () => ownEvents(store, leftOut);
+    const leftOut = new LeftOut();
+    const readAll = () => ownEvents(store, leftOut, { isPutBack: sealed });
     await writeLines(sealed ? sealedLines(readAll()) : exportEvents({ readAll }, vault.open));
-    reportLeftOut(leftOut);
+    leftOut.report();
     return 0;
   };
   // Works without the key, so that a log can be moved after SECRET_KEY was lost.
   return withStores("events", writeLog, { opens: !sealed });
 }
 
-/** What an export does not have: events of other applications. */
-type LeftOut = { events: number; first: Recorded | undefined };
-
-async function* ownEvents(store: EventStore, leftOut: LeftOut): AsyncGenerator<Recorded> {
-  for await (const event of store.readAll({ withForeign: true })) {
-    if (event.isForeign !== true) {
-      yield event;
-      continue;
-    }
-    leftOut.events += 1;
-    leftOut.first ??= event;
-  }
-}
-
 async function* sealedLines(events: AsyncIterable<Recorded>): AsyncGenerator<string> {
   for await (const event of events) yield sealedLine(event);
-}
-
-function reportLeftOut({ events, first }: LeftOut): void {
-  if (first === undefined) return;
-  const { type, position, stream } = first;
-  const text = `Left out ${events} events of other applications; the first is ${type} at ${position} in ${stream}.`;
-  write(process.stderr, `${printable(text)}\n`);
 }
 
 async function importLog(args: readonly string[]): Promise<number> {
