@@ -153,7 +153,8 @@ function queuesOn(backend: Backend, log: Logger): Queues {
     work: (options) => work(backend, options, report(options.queue)),
     async recall(name, id) {
       const job = await queue(name).getJob(id);
-      await job?.promote();
+      if (job === undefined) throw new Error(`There is no job ${id} in ${name}`);
+      await job.promote();
     },
     async close() {
       await Promise.all([...queues.values()].map((each) => each.close()));

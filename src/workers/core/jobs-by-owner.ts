@@ -6,6 +6,14 @@ const comesAgainMs = 5_000;
 /** So much later for each job before it, or thousands would come at once, each time in vain. */
 const apartMs = 20;
 
+/**
+ * What comes by itself so soon is not recalled: on PostgreSQL BullMQ promotes a job without a look at whether a worker
+ * takes it in that moment, and it would run twice at once.
+ */
+const nearlyDueMs = 1_000;
+
+type PutBack = Readonly<{ done: Promise<void>; dueAt: number }>;
+
 export type JobsByOwnerOptions = Readonly<{
   queue: string;
   concurrency: number;
@@ -20,8 +28,8 @@ export type JobsByOwnerOptions = Readonly<{
 export class JobsByOwner {
   readonly #places: Limit;
   readonly #recall: JobsByOwnerOptions["recall"];
-  /** Ids by owner, in their order, with what resolves once the job is in the queue again. */
-  readonly #putBack = new Map<string, Map<string, Promise<void>>>();
+  /** Ids by owner, in their order, with what resolves once the job is in the queue again, and when it comes by itself. */
+  readonly #putBack = new Map<string, Map<string, PutBack>>();
 
   constructor({ queue, concurrency, recall }: JobsByOwnerOptions) {
     this.#places = new Limit({ name: `jobs.${queue}`, total: concurrency, whenFull: "refuse" });
@@ -42,16 +50,18 @@ export class JobsByOwner {
   }
 
   async #return(owner: string, { id, putBack }: RunningJob): Promise<void> {
-    const others = this.#putBack.get(owner) ?? new Map<string, Promise<void>>();
+    const others = this.#putBack.get(owner) ?? new Map<string, PutBack>();
     this.#putBack.set(owner, others);
-    const done = putBack(comesAgainMs + others.size * apartMs);
-    others.set(id, done);
+    const afterMs = comesAgainMs + others.size * apartMs;
+    const done = putBack(afterMs);
+    others.set(id, { done, dueAt: performance.now() + afterMs });
     await done;
   }
 
   async #recallNext(owner: string): Promise<void> {
-    for (const [id, done] of this.#putBack.get(owner) ?? []) {
+    for (const [id, { done, dueAt }] of this.#putBack.get(owner) ?? []) {
       this.#forget(owner, id);
+      if (dueAt - performance.now() < nearlyDueMs) continue;
       const isRecalled = await done
         .then(() => this.#recall(id))
         .then(
