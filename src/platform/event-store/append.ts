@@ -44,6 +44,9 @@ const appendLimit = {
  */
 const deadlineMs = 24 * 3_600_000;
 
+/** So long a server that works answers a write. */
+const silentMs = 2_000;
+
 type Request = Readonly<{
   stream: string;
   expected: ExpectedRevision;
@@ -61,6 +64,7 @@ export function appenderOf(connection: Connection, clock: StoreClock): Appender 
     const until = performance.now() + appendTimeoutMs;
     const begunAt = Date.now();
     const hold = await appends.enter();
+    const sentAt = performance.now();
     const used = connection.current();
     let isLate = false;
     const late = (): Error => {
@@ -70,15 +74,22 @@ export function appenderOf(connection: Connection, clock: StoreClock): Appender 
     try {
       const appending = settled(connection, request, until);
       const appended = await within(Math.max(0, until - performance.now()), appending, late);
-      clock.note(connection, { ...request, ...appended, begunAt });
+      if (isMadeNow(request, begunAt)) {
+        clock.note(connection, { ...request, ...appended, begunAt });
+      }
       return appended;
     } finally {
       hold.leave();
-      // Other appends of the connection are repeated by the next one.
-      if (isLate) connection.replace(used);
+      // Other appends of the connection are repeated by the next one. One that waited for its place most of the time says
+      // nothing of the connection.
+      if (isLate && performance.now() - sentAt >= silentMs) connection.replace(used);
     }
   };
 }
+
+/** A repeat of an earlier process is answered as the first time: it shows no clock of today. */
+const isMadeNow = ({ events }: Request, begunAt: number): boolean =>
+  events.every(({ metadata }) => Math.abs(begunAt - Date.parse(metadata.occurredAt)) < 5_000);
 
 const notAnswered = () => new StoreUnavailable("The append was not answered");
 
