@@ -1,11 +1,11 @@
 import type { Knex } from "knex";
-import { chainNext, chainStart, eventDigest } from "../../events/core/canonical.ts";
+import { chainNext, chainStart } from "../../events/core/canonical.ts";
 import type { Recorded } from "../../events/core/event.ts";
 import type { EventStore } from "../../platform/event-store/event-store.ts";
 import { beforeEverything } from "../core/checkpoint.ts";
 import { wholeLog } from "../core/whole-log.ts";
 import type { AuditEntryRow } from "./entry.ts";
-import { type LeafRow, leafOf, storedLeaves, storedTree } from "./log-tree.ts";
+import { digestOf, type LeafRow, leafOf, storedLeaves, storedTree } from "./log-tree.ts";
 import { GrowingTree, type TreeHead } from "./merkle.ts";
 
 export type LogCheck = Readonly<
@@ -61,7 +61,7 @@ export async function checkLog(
       if (difference !== undefined) return differs(db, difference);
     }
     tree.add(leafOf(event, wholeUpTo));
-    if (expected !== undefined) chain = chainNext(chain, eventDigest(event));
+    if (expected !== undefined) chain = chainNext(chain, digestOf(event, wholeUpTo));
     if (tree.size === stored.size && !tree.root().equals(stored.root())) {
       return differs(db, "the events agree with the leaves of the tree, but not with its head");
     }

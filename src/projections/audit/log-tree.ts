@@ -72,12 +72,12 @@ export const logTreeProjection: Projection = {
  *
  * @param wholeUpTo up to where every event counts with its data; see `countedWholeUpTo`
  */
-export const leafOf = (event: Recorded, wholeUpTo = -1n): Buffer =>
-  leafHash(
-    event.isForeign === true && event.position <= wholeUpTo
-      ? wholeDigest(event)
-      : eventDigest(event),
-  );
+export const leafOf = (event: Recorded, wholeUpTo?: bigint): Buffer =>
+  leafHash(digestOf(event, wholeUpTo));
+
+/** @param wholeUpTo up to there events of other applications were counted with their data */
+export const digestOf = (event: Recorded, wholeUpTo = -1n): Buffer =>
+  event.isForeign === true && event.position <= wholeUpTo ? wholeDigest(event) : eventDigest(event);
 
 async function apply(tx: Tx, events: readonly Recorded[]): Promise<void> {
   const head = await tx<HeadRow>("log_tree_head").first("size", "position", "edge");
