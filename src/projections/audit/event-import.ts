@@ -1,6 +1,7 @@
 import { eventDigest } from "../../events/core/canonical.ts";
 import type { Recorded } from "../../events/core/event.ts";
 import { type EventStore, RevisionConflict } from "../../platform/event-store/event-store.ts";
+import { retry } from "../core/retry.ts";
 import { leafOf } from "./log-tree.ts";
 import { GrowingTree } from "./merkle.ts";
 
@@ -65,7 +66,11 @@ async function importAfter(
   let batch: Recorded[] = [];
   let bytes = 0;
   const write = async (): Promise<void> => {
-    head = await append(store, batch);
+    head = await retry(
+      signal,
+      () => append(store, batch),
+      () => undefined,
+    );
     reached.passed(batch.at(-1)?.position ?? -1n, head);
     onProgress?.(Number(tree.size));
     [batch, bytes] = [[], 0];
