@@ -176,8 +176,10 @@ async function compileFile(
   facts: PipelineFacts,
   secrets: readonly string[],
 ): Promise<MadeOfFile | NoPipeline> {
+  let forms: ReturnType<typeof maskedForms> | undefined;
   const masked = async (message: string, lengthMax: number) => {
-    const text = mask(Buffer.from(message), await maskedForms(secrets)).toString();
+    forms ??= maskedForms(secrets);
+    const text = mask(Buffer.from(message), await forms).toString();
     return clipText(storableText(text), lengthMax);
   };
   try {
