@@ -24,8 +24,7 @@ const typesMax = 50;
 
 /** Event types, split at commas. A misspelt one would look as if nothing of the kind had happened. */
 export const Types = z
-  .preprocess(splitAtCommas, z.array(z.string()).optional())
-  .refine((types = []) => types.length <= typesMax, `Give at most ${typesMax} types.`)
+  .preprocess(splitAtCommas, z.array(z.string().max(nameLengthMax)).max(typesMax).optional())
   .refine((types = []) => unknownTypes(types).length === 0, {
     error: ({ input }) => `There is no event type ${unknownTypes(input as string[]).join(", ")}.`,
   });
