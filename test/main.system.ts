@@ -25,15 +25,20 @@ const expected = {
     "bullmq",
     "croner",
     "koa",
+    "markdown-it",
     "otpauth",
     "prom-client",
     "rate-limiter-flexible",
     "semver",
     "yaml",
   ],
-  projections: [...always, "@renovatebot/pep440", "semver", "yaml"],
+  projections: [...always, "@renovatebot/pep440", "markdown-it", "semver", "yaml"],
   ssh: [...always, ...git, "ssh2"],
-  workers: [...always, ...git, "@renovatebot/pep440", "bullmq", "croner", "semver", "yaml"],
+  workers: [
+    ...always,
+    ...git,
+    ...["@renovatebot/pep440", "bullmq", "croner", "markdown-it", "semver", "yaml"],
+  ],
 } as const;
 
 describe("the start of a role", () => {

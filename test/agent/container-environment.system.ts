@@ -9,14 +9,14 @@ describe("variables of a container", () => {
   it("are in the file when every engine reads them there as they are", () => {
     const file = { URL: "postgres://u:p@db:5432/x?a=b&c=d", OPTIONS: "-a 1; (b|c)", EMPTY: "" };
     const lines = Object.entries(file).map(([name, value]) => `${name}=${value}\n`);
-    expect(passed(file)).to.deep.equal({ file: lines.join(""), environment: {}, left: [] });
+    expect(passed(file)).to.deep.equal({ file: lines.join(""), environment: {}, omitted: [] });
   });
 
   it("are in the environment of the client otherwise", () => {
     const values = ["a\nb", '"a"', "'a'", "a #b", "$a", "`a`", "a\\", " a", "a ", "a\tb", "é"];
     for (const value of [...values, "x".repeat(60_000)]) {
       expect(passed({ A: value }), value).to.deep.equal({
-        ...{ file: "", environment: { A: value }, left: [] },
+        ...{ file: "", environment: { A: value }, omitted: [] },
       });
     }
     const names = ["CI_COMMIT_MESSAGE", "GOOGLE_KEY", "LDAP_CONF", "DOCKERFILE", "PROXY", "PATHS"];
@@ -30,6 +30,6 @@ describe("variables of a container", () => {
       ...["HTTPS_PROXY", "no_proxy", "GODEBUG", "container", "BASH_ENV", "STORAGE_OPTS"],
     ];
     const all = passed(Object.fromEntries(names.map((name) => [name, "a\nb"])));
-    expect(all).to.deep.equal({ file: "", environment: {}, left: names });
+    expect(all).to.deep.equal({ file: "", environment: {}, omitted: names });
   });
 });

@@ -96,7 +96,10 @@ ship:
     const row = await findJobByNumber(app.deps.db, placeOfNumber(first.id));
     const git = { ...app.deps.git, find: async () => undefined };
     const refused = await releaseByJob({ ...app.deps, git }, row!, first.token);
-    expect(refused).to.include({ made: false }).and.have.property("line").that.includes("is empty");
+    expect(refused)
+      .to.include({ isCreated: false })
+      .and.have.property("line")
+      .that.includes("is empty");
     await put(first, { state: "failed" });
     const tag = { tagName: "started", commitId: await at.commit({ "a.txt": "a" }, "A [skip ci]") };
     const tagged = await app.post(`${at.base}/tag/create`, { token, body: tag });
