@@ -30,7 +30,9 @@ const { token, answers } = JSON.parse(
 ) as Kept;
 
 /** Members of answers that the kept ones lack. */
-const newMembers: readonly string[] = ["approvedBy", "autoMergeDropped", "refsDeleted", "rules"];
+const newMembers: readonly string[] = [
+  ...["approvedBy", "autoMergeDropped", "maintainers", "refsDeleted", "rules", "warnings"],
+];
 
 /** What depends on the time and the address of the old instance. */
 const environment = {
