@@ -28,12 +28,12 @@ export type Making = Readonly<{
  *   `merge.too_many_commits`, `merge.too_complex`
  */
 export async function makeMerge(making: Making): Promise<string> {
-  const { strategy, targetHead, sourceCommit } = making;
+  const { strategy, sourceCommit } = making;
   const { holds, isAhead } = await relationOf(making);
   if (holds) throw nothingToMerge();
   switch (strategy) {
     case "MERGE_COMMIT":
-      return commitOf(making, await mergedTree(making), [targetHead, sourceCommit]);
+      return mergeCommitOf(making);
     case "SQUASH":
       return squash(making);
     case "FAST_FORWARD":
@@ -96,14 +96,28 @@ async function squash(making: Making): Promise<string> {
   return commitOf(making, treeId, [targetHead]);
 }
 
-async function mergedTree({ repository, targetHead, sourceCommit }: Making): Promise<string> {
+/**
+ * The commit that merges the source into the target; see `makeMerge`.
+ *
+ * @throws Refusal 409 `merge.conflict`, 422 `merge.too_complex`
+ */
+export async function mergeCommitOf(making: Omit<Making, "strategy">): Promise<string> {
+  const { targetHead, sourceCommit } = making;
+  return commitOf(making, await mergedTree(making), [targetHead, sourceCommit]);
+}
+
+async function mergedTree({
+  repository,
+  targetHead,
+  sourceCommit,
+}: Omit<Making, "strategy">): Promise<string> {
   const merged = await mergeCommits(repository, { ours: targetHead, theirs: sourceCommit });
   if (merged.conflicts !== undefined) throw inConflict(merged);
   return merged.treeId;
 }
 
 async function commitOf(
-  { repository, author, committer, message }: Making,
+  { repository, author, committer, message }: Omit<Making, "strategy">,
   treeId: string,
   parentIds: readonly string[],
 ): Promise<string> {

@@ -3,11 +3,8 @@ import type { EventMetadata } from "../../events/core/event.ts";
 import type { ObjectId, UserId } from "../../events/core/ids.ts";
 import type { Role } from "../../events/core/role.ts";
 import { branchPrefix } from "../../events/repository/repository.ts";
-import { mergeCommits } from "../../git/merge-commits.ts";
 import { isFinalFailure, mergeFailure } from "../../git/merge-failure.ts";
-import { looseObject, writeLooseObjects } from "../../git/object/loose.ts";
-import { identLine, newCommit } from "../../git/object/writer.ts";
-import type { Repository } from "../../git/repository.ts";
+import { identLine } from "../../git/object/writer.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import type { MergeRequestRow } from "../../projections/merge-request/merge-request-row.ts";
 import { findProjectById, type ProjectRow } from "../../projections/project/project.ts";
@@ -23,8 +20,9 @@ import {
 } from "../git/ref-change.ts";
 import { bringSource } from "./bring-source.ts";
 import { compareHeads } from "./compare.ts";
+import { mergeCommitOf } from "./make-merge.ts";
 import { mergeFailed, notOpen } from "./merge-refusal.ts";
-import { inConflict, rebase } from "./rebase.ts";
+import { rebase } from "./rebase.ts";
 import { withNewestSource } from "./source.ts";
 import type { SourceDeps } from "./source-subject.ts";
 
@@ -151,32 +149,18 @@ async function renewedHead(
   await mustBeAllowed(deps, source, own, [check]);
   if (baseId === sourceCommit) return targetHead;
   const committer = identLine(await accountIdent(deps.db, userId), deps.now());
-  const heads = { repository, targetHead, sourceCommit, committer };
   try {
-    if (way === "REBASE") return await rebase({ ...heads, into: repository });
-    return await mergedInto(heads, `Merge branch '${target_branch}' into ${source_branch}`);
+    if (way === "REBASE") {
+      return await rebase({ repository, into: repository, targetHead, sourceCommit, committer });
+    }
+    return await mergeCommitOf({
+      ...{ repository, author: committer, committer },
+      // The other way round: the target goes into the source.
+      ...{ targetHead: sourceCommit, sourceCommit: targetHead },
+      message: async () => `Merge branch '${target_branch}' into ${source_branch}`,
+    });
   } catch (error) {
     if (!isFinalFailure(error)) throw mergeFailure(error);
     throw new Refusal("unprocessable", mergeFailed, "Git could not merge the two branches.");
   }
-}
-
-type Heads = Readonly<{
-  repository: Repository;
-  targetHead: string;
-  sourceCommit: string;
-  committer: string;
-}>;
-
-async function mergedInto(
-  { repository, targetHead, sourceCommit, committer }: Heads,
-  message: string,
-): Promise<string> {
-  const merged = await mergeCommits(repository, { ours: sourceCommit, theirs: targetHead });
-  if (merged.conflicts !== undefined) throw inConflict(merged);
-  const parentIds = [sourceCommit, targetHead];
-  const by = { author: committer, committer, message };
-  const commit = newCommit({ treeId: merged.treeId, parentIds, ...by });
-  await writeLooseObjects(repository, [await looseObject(commit)]);
-  return commit.id;
 }
