@@ -2,10 +2,12 @@ import { createHash } from "node:crypto";
 import { z } from "zod";
 
 /** Of a file, as its metadata was stored. */
-export const PypiMetadata = z.object({
-  requiresPython: z.string().nullable().catch(null),
-  text: z.string().nullable().catch(null),
-});
+export const PypiMetadata = z
+  .object({
+    requiresPython: z.string().nullable().catch(null),
+    text: z.string().nullable().catch(null),
+  })
+  .catch({ requiresPython: null, text: null });
 
 /** What lists of files show of the metadata: the hash in the place of the text. */
 export const PypiSummary = z.object({
@@ -19,9 +21,7 @@ const requiresPythonLengthMax = 1_000;
 
 /** @param metadata of a file, JSON */
 export function pypiSummary(metadata: string): PypiSummary {
-  const { requiresPython, text } = PypiMetadata.catch({ requiresPython: null, text: null }).parse(
-    JSON.parse(metadata),
-  );
+  const { requiresPython, text } = PypiMetadata.parse(JSON.parse(metadata));
   const isLong = requiresPython !== null && requiresPython.length > requiresPythonLengthMax;
   return {
     requiresPython: isLong ? null : requiresPython,
