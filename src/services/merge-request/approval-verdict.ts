@@ -1,38 +1,19 @@
 import type { Knex } from "knex";
 
-import type { UserId } from "../../events/core/ids.ts";
-import type {
-  ApprovalConfiguration,
-  ApprovalRule,
-} from "../../events/merge-request/approval-rule.ts";
+import type { ApprovalRule } from "../../events/merge-request/approval-rule.ts";
 import type { Repository } from "../../git/repository.ts";
-import type { MergeRequestRow } from "../../projections/merge-request/merge-request-row.ts";
 import type { ProjectRow } from "../../projections/project/project.ts";
-import {
-  type AppliedRule,
-  type Approver,
-  barredFromApproving,
-  countingApprovers,
-  possibleApprovers,
-} from "./approver.ts";
-import type { Comparison } from "./compare.ts";
+import { type Approver, possibleApprovers } from "./approver.ts";
 import { type OwnerDemands, type OwnersAgreement, ownerDemands, ownersAgree } from "./owners.ts";
 import type { Reason, Requirements } from "./requirement.ts";
-import { blocks, ruleReason, ruleVerdicts } from "./rule-verdict.ts";
+import { blocks, type JudgingRules, judgeRules, ruleReason } from "./rule-verdict.ts";
 
-type Approving = Readonly<{
-  db: Knex;
-  project: ProjectRow;
-  repository: Repository;
-  row: Pick<MergeRequestRow, "id" | "author_id" | "source_commit">;
-  configuration: ApprovalConfiguration;
-  rules: readonly AppliedRule[];
-  comparison: Comparison | undefined;
-  /** Of the target. */
-  head: string;
-  /** Those who approved, where it is not about now. */
-  approverIds: ReadonlySet<UserId> | undefined;
-}>;
+type Approving = JudgingRules &
+  Readonly<{
+    repository: Repository;
+    /** Of the target. */
+    head: string;
+  }>;
 
 type ApprovalVerdict = Readonly<{
   approvers: readonly Approver[];
@@ -43,10 +24,8 @@ type ApprovalVerdict = Readonly<{
 /** What the rules and the owners of the files say of a request. */
 export async function approvalVerdict(approving: Approving): Promise<ApprovalVerdict> {
   const { db, project, repository, row, configuration, rules, comparison, head } = approving;
-  const { approverIds } = approving;
-  const barred = await barredFromApproving(db, repository, row, comparison, configuration);
-  const approvers = await countingApprovers(db, project, row, { rules, barred, approverIds });
-  const blocking = (await ruleVerdicts(db, project, rules, { approvers, barred })).filter(blocks);
+  const { approvers, verdicts } = await judgeRules(approving);
+  const blocking = verdicts.filter(blocks);
   // Commits say who made them but do not prove it, so they rid nobody of being an owner.
   const excluded = configuration.preventAuthorApproving ? row.author_id : undefined;
   const owners = { approvers, excluded, mayApprove: ableAmong(db, project, rules) };

@@ -1,7 +1,18 @@
 import type { Knex } from "knex";
 
+import type { UserId } from "../../events/core/ids.ts";
+import type { ApprovalConfiguration } from "../../events/merge-request/approval-rule.ts";
+import type { Repository } from "../../git/repository.ts";
+import type { MergeRequestRow } from "../../projections/merge-request/merge-request-row.ts";
 import type { ProjectRow } from "../../projections/project/project.ts";
-import { type AppliedRule, type Approver, possibleApprovers } from "./approver.ts";
+import {
+  type AppliedRule,
+  type Approver,
+  barredFromApproving,
+  countingApprovers,
+  possibleApprovers,
+} from "./approver.ts";
+import type { Comparison } from "./compare.ts";
 import type { Reason } from "./requirement.ts";
 
 /** How far a rule is from being fulfilled. */
@@ -24,11 +35,37 @@ type Approvals = Readonly<{
   barred: ReadonlySet<string>;
 }>;
 
+export type JudgingRules = Readonly<{
+  db: Knex;
+  project: ProjectRow;
+  /** Undefined where there is none yet: nobody is barred. */
+  repository: Repository | undefined;
+  row: Pick<MergeRequestRow, "id" | "author_id" | "source_commit">;
+  configuration: ApprovalConfiguration;
+  rules: readonly AppliedRule[];
+  comparison: Comparison | undefined;
+  /** Those who approved, where it is not about now. */
+  approverIds?: ReadonlySet<UserId> | undefined;
+}>;
+
+/** Whose approvals of a request count, who may give none, and what its rules lack. */
+export async function judgeRules(judging: JudgingRules) {
+  const { db, project, repository, row, configuration, rules, comparison } = judging;
+  const barred: ReadonlySet<string> =
+    repository === undefined
+      ? new Set()
+      : await barredFromApproving(db, repository, row, comparison, configuration);
+  const { approverIds } = judging;
+  const approvers = await countingApprovers(db, project, row, { rules, barred, approverIds });
+  const verdicts = await ruleVerdicts(db, project, rules, { approvers, barred });
+  return { barred, approvers, verdicts };
+}
+
 /**
  * Judges each rule by itself. Of users who are gone, banned or without a role no approval is awaited; of those whom the
  * configuration bars from this request it is, so that nobody gets around a rule by being its only approver.
  */
-export async function ruleVerdicts(
+async function ruleVerdicts(
   db: Knex,
   project: ProjectRow,
   rules: readonly AppliedRule[],

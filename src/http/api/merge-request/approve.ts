@@ -11,14 +11,9 @@ import { approvalsOf } from "../../../projections/merge-request/merge-request-qu
 import type { MergeRequestRow } from "../../../projections/merge-request/merge-request-row.ts";
 import { findRef } from "../../../projections/repository/git-ref.ts";
 import { findUserById, findUsersById, type UserRow } from "../../../projections/user/user.ts";
-import {
-  barredFromApproving,
-  countingApprovers,
-  mayApprove,
-  rulesOf,
-} from "../../../services/merge-request/approver.ts";
+import { mayApprove, rulesOf } from "../../../services/merge-request/approver.ts";
 import { compareHeads } from "../../../services/merge-request/compare.ts";
-import { type RuleVerdict, ruleVerdicts } from "../../../services/merge-request/rule-verdict.ts";
+import { judgeRules, type RuleVerdict } from "../../../services/merge-request/rule-verdict.ts";
 import { withNewestSource } from "../../../services/merge-request/source.ts";
 import { mustSuffice } from "../../access/role-access.ts";
 import { projectStampOf } from "../../core/command-deps.ts";
@@ -105,7 +100,7 @@ const getApprovals = route({
   async handle({ params, query, request }, deps) {
     const row = await mustFindMergeRequest(deps, request, params.localId);
     const approvals = await approvalsOf(deps.db, row.id);
-    const { counting, verdicts } = await approvalFacts(row, request, deps);
+    const { approvers, verdicts } = await approvalFacts(row, request, deps);
     const people = verdicts.flatMap(({ approved, mayApprove: able }) => [...approved, ...able]);
     const users = await findUsersById(deps.db, [
       ...approvals.map(({ approver_id }) => approver_id),
@@ -114,7 +109,7 @@ const getApprovals = route({
     const approvedBy = approvals.flatMap((approval) => {
       const user = users.get(approval.approver_id);
       if (user === undefined) return [];
-      const counts = counting.some(({ userId }) => userId === approval.approver_id);
+      const counts = approvers.some(({ userId }) => userId === approval.approver_id);
       const { approved_at: approvedAt, source_commit: commitId } = approval;
       return [{ user: userView(user), approvedAt, commitId, counts }];
     });
@@ -216,13 +211,8 @@ async function approvalFacts(
     repository === undefined || target === undefined
       ? undefined
       : await compareHeads(repository, target.object_id, row.source_commit);
-  const barred =
-    repository === undefined
-      ? new Set<string>()
-      : await barredFromApproving(db, repository, row, comparison, configuration);
-  const counting = await countingApprovers(db, project, row, { rules, barred });
-  const verdicts = await ruleVerdicts(db, project, rules, { approvers: counting, barred });
-  return { configuration, rules, barred, counting, verdicts };
+  const judging = { db, project, repository, row, configuration, rules, comparison };
+  return { configuration, rules, ...(await judgeRules(judging)) };
 }
 
 /** What a caller is to the approvals of a request. */
